@@ -1,4 +1,4 @@
-// Checks before parsing: binary data, limits, block headers without a block.
+// Checks before parsing: binary data, limits, an open string, block headers without a block.
 #include "frontend/text.h"
 
 #include <algorithm>
@@ -90,6 +90,24 @@ std::size_t find_headers_without_block(std::string_view text) {
   return count > kMost ? first : std::string_view::npos;
 }
 
+// The `"""` or ''' that nothing closes; npos: there is none. The rest of the text is in the string, so that no program
+// is there to be read, nor anything said about it.
+std::size_t find_open_string(std::string_view text) {
+  if (text.find("\"\"\"") == std::string_view::npos && text.find("'''") == std::string_view::npos)
+    return std::string_view::npos;
+  for (std::size_t i = text.find_first_of("#\"'"); i < text.size(); i = text.find_first_of("#\"'", i)) {
+    if (text[i] == '#') {
+      i = std::min(text.find('\n', i), text.size());
+      continue;
+    }
+    bool open = false;
+    const std::size_t end = cst::skip_string(text, i, text.size(), open);
+    if (open) return i;
+    i = end;
+  }
+  return std::string_view::npos;
+}
+
 }  // namespace
 
 namespace {
@@ -123,6 +141,12 @@ bool check_text(const source::Buffer& buffer, source::FileId file, source::Diagn
   if (!check_bytes(buffer, file, out)) return false;
   if (std::size_t at = 0; !within_limits && !cst::within_limits(text, &at)) {
     report_limit(text, file, at, out);
+    return false;
+  }
+  if (const std::size_t at = within_limits ? std::string_view::npos : find_open_string(text);
+      at != std::string_view::npos) {
+    const auto begin = static_cast<std::uint32_t>(at);
+    out.add({file, begin, begin + 1}, source::message(diag::UnterminatedString));
     return false;
   }
   if (const std::size_t at = within_limits ? std::string_view::npos : find_headers_without_block(text);

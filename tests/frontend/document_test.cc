@@ -67,6 +67,19 @@ TEST_CASE("an operator is unknown while its name is typed") {
   CHECK(!e.document.last_read().whole);
 }
 
+TEST_CASE("while a long string is open nothing is read") {
+  Edited e(kModule);
+  e.change("lv2 = t[0]", "\"\"\"lv2 = t[0]");
+  CHECK(!e.document.result().ok);
+  REQUIRE(e.document.diagnostics().all().size() == 1);
+  e.change("lv = R.subtract", "lv = R.divide");
+  e.change("\"\"\"lv2", "lv2");
+  CHECK(e.document.result().ok);
+  CHECK(!e.document.last_read().whole);
+  e.change("lv2 = t[0]", "lv2 = t[0]  # it's \"\"\"");
+  CHECK(e.document.result().ok);
+}
+
 TEST_CASE("lines that come and go") {
   Edited e(kModule);
   e.change("lv2 = t[0]", "extra = R.add(lv, lv)\n            lv2 = t[0]");

@@ -498,4 +498,37 @@ TEST_CASE("a tensor of any size is listed in parts of a bounded number of rows")
   CHECK(client.failure == "the variables 123456 are of an earlier stop");
 }
 
+TEST_CASE("a frame with thousands of locals lists the last ones, and the others in ranges") {
+  constexpr int kCount = 2500;
+  std::string text =
+      "from tvm.script import ir as I, relax as R\n\n@I.ir_module\nclass M:\n    @R.function\n"
+      "    def main(x: R.Tensor((2,), dtype=\"float32\")):\n";
+  for (int i = 0; i < kCount; ++i)
+    text += fmt::format("        v{} = R.exp({})\n", i, i == 0 ? "x" : fmt::format("v{}", i - 1));
+  text += fmt::format("        return v{}\n", kCount - 1);
+  const TestFolder folder;
+  TestClient client;
+  client.body("initialize");
+  client.body("launch", {{"program", folder.write("module.py", text)}, {"stopOnExit", false}});
+  client.body("setFunctionBreakpoints", {{"breakpoints", {{{"name", "main:v2400"}}}}});
+  client.body("configurationDone");
+  const Json frame = client.body("stackTrace", {{"threadId", 1}})["stackFrames"][0]["id"];
+  const auto list = [&](const Json& reference) {
+    return client.body("variables", {{"variablesReference", reference}})["variables"];
+  };
+  const Json rows = list(client.body("scopes", {{"frameId", frame}})["scopes"][0]["variablesReference"]);
+  REQUIRE(rows.size() > 100);
+  CHECK(rows.size() < 200);
+  CHECK(rows.front()["name"] == "x .. v98");
+  CHECK(rows.back()["name"] == "v2399");
+  std::size_t count = 0;
+  for (const Json& row : rows) count += row.contains("evaluateName") ? 1 : list(row["variablesReference"]).size();
+  CHECK(count == 2401);
+  const Json first = list(rows.front()["variablesReference"]);
+  CHECK(first[0]["name"] == "x");
+  const Json set = client.body(
+      "setVariable", {{"variablesReference", rows.front()["variablesReference"]}, {"name", "v5"}, {"value", "1"}});
+  CHECK_MESSAGE(client.failure.find("v5") != std::string::npos, client.failure);
+}
+
 }  // namespace rldb::protocol::dap

@@ -2,6 +2,7 @@
 // are added. Users: ui.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,6 +38,15 @@ class RelayBrackets {
 struct RelayAddition {
   std::string text;
   std::vector<std::string> names;  // of the definitions that were added, as they are written: `@f`, `List`
+  // Where the parts of `text` are from, in its order: offsets into the entry, or into the text before.
+  struct Piece {
+    std::uint32_t begin, size;
+    bool of_entry;
+    std::uint32_t from;
+  };
+  std::vector<Piece> pieces;
+
+  void add(std::string_view piece, bool of_entry, std::uint32_t from);
 };
 // `text` with the definitions of `entry`: one of the same name is replaced, others follow the last definition (an
 // extern type must be the last). If `entry` has anything else, with all of it at the end.

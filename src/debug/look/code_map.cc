@@ -537,9 +537,9 @@ void CodeMap::name_variables() {
   }
 }
 
-// Immediate dominators of a function's instructions (relative pcs), by the algorithm of Cooper, Harvey and Kennedy.
-// Jumps go forward in compiled code, so one sweep in text order is enough; hand-made loops need more.
-const std::vector<std::int64_t>& CodeMap::dominators(FunctionIndex function) const {
+// The tree of a function's instructions (relative pcs) by immediate dominator, found by the algorithm of Cooper, Harvey
+// and Kennedy. Jumps go forward in compiled code, so one sweep in text order is enough; hand-made loops need more.
+const CodeMap::DominatorTree& CodeMap::dominators(FunctionIndex function) const {
   if (const auto it = dominators_.find(function); it != dominators_.end()) return it->second;
   std::vector<std::int64_t> idom;
   const bytecode::FunctionEntry& f = executable().functions[std::size_t(function)];
@@ -584,18 +584,32 @@ const std::vector<std::int64_t>& CodeMap::dominators(FunctionIndex function) con
       }
     }
   }
-  return dominators_.emplace(function, std::move(idom)).first->second;
+  // Numbered so that what an instruction dominates follows it without a gap. A dominator is before what it dominates.
+  std::vector<std::int64_t> size(idom.size(), 1);
+  for (std::size_t at = idom.size(); at-- > 1;)
+    if (idom[at] >= 0) size[std::size_t(idom[at])] += size[at];
+  DominatorTree tree;
+  tree.number.assign(idom.size(), -1);
+  tree.end.assign(idom.size(), -1);
+  std::vector<std::int64_t> next(idom.size(), 0);  // number of the next instruction that this one dominates
+  for (std::size_t at = 0; at < idom.size(); ++at) {
+    if (idom[at] < 0) continue;
+    std::int64_t& number = next[std::size_t(idom[at])];
+    tree.number[at] = number;
+    tree.end[at] = number + size[at];
+    number += size[at];
+    next[at] = tree.number[at] + 1;
+  }
+  return dominators_.emplace(function, std::move(tree)).first->second;
 }
 
 bool CodeMap::runs_before(Pc earlier, Pc later) const {
   const FunctionIndex function = function_of(later);
   if (function < 0 || function_of(earlier) != function || earlier >= later) return false;
-  const std::vector<std::int64_t>& idom = dominators(function);
+  const DominatorTree& tree = dominators(function);
   const Pc start = executable().functions[std::size_t(function)].start;
-  std::int64_t at = later - start;
-  const std::int64_t wanted = earlier - start;
-  while (at > wanted && idom[std::size_t(at)] >= 0) at = idom[std::size_t(at)];
-  return at == wanted;
+  const auto a = std::size_t(earlier - start), b = std::size_t(later - start);
+  return tree.number[a] >= 0 && tree.number[b] >= tree.number[a] && tree.number[b] < tree.end[a];
 }
 
 }  // namespace rldb::debug

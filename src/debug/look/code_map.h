@@ -118,7 +118,11 @@ class CodeMap {
   const ir::Var* written_variable(const bytecode::VariableRange& v) const;
   // Where a register holds the binding's result: after the binding's last call that receives it.
   Pc filled_at(const bytecode::VariableRange& v, int binding) const;
-  const std::vector<std::int64_t>& dominators(FunctionIndex function) const;
+  // By relative pc: an instruction dominates those numbered from its own number to `end`. -1: not reached.
+  struct DominatorTree {
+    std::vector<std::int64_t> number, end;
+  };
+  const DominatorTree& dominators(FunctionIndex function) const;
 
   std::shared_ptr<const session::Build> build_;
   session::Session& session_;
@@ -136,8 +140,7 @@ class CodeMap {
   vm::StopSet starts_;
   std::vector<std::vector<UserVariable>> variables_;  // by function
   bool has_debug_info_ = false;
-  mutable std::unordered_map<FunctionIndex, std::vector<std::int64_t>>
-      dominators_;  // per function: immediate dominator, relative
+  mutable std::unordered_map<FunctionIndex, DominatorTree> dominators_;
 };
 
 }  // namespace rldb::debug

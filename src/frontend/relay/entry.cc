@@ -111,47 +111,68 @@ bool is_all_definitions(std::string_view text, const std::vector<WrittenDefiniti
 // A text whose definitions are replaced, dropped, and followed by others, each of which is found by its name once.
 class DefinitionEdit {
  public:
-  explicit DefinitionEdit(std::string_view text) : text_(text), known_(definitions_in(text)), instead_(known_.size()) {
+  DefinitionEdit(std::string_view text, std::string_view entry)
+      : text_(text), entry_(entry), known_(definitions_in(text)), instead_(known_.size()) {
     for (std::size_t i = 0; i < known_.size(); ++i) by_name_[known_[i].name] = i;
   }
 
   // Nothing but another may follow an extern type: where one is concerned, the new definition has the place of a new
   // one.
-  void put(const WrittenDefinition& d, std::string_view written) {
+  void put(const WrittenDefinition& d) {
+    const std::string_view written = entry_.substr(d.begin, d.end - d.begin);
     const auto old = by_name_.find(d.name);
     const bool in_place = old != by_name_.end() && !d.is_extern && !known_[old->second].is_extern;
     if (old != by_name_.end()) {
-      std::optional<std::string>& text = instead_[old->second];
-      if (!text) text.emplace();
-      if (in_place) *text += (text->empty() ? "" : "\n") + std::string(written);
+      std::optional<std::vector<std::string_view>>& there = instead_[old->second];
+      if (!there) there.emplace();
+      if (in_place) there->push_back(written);
     }
-    if (!in_place) (d.is_extern ? last_ : added_) += "\n" + std::string(written);
+    if (!in_place) (d.is_extern ? last_ : added_).push_back(written);
   }
 
-  std::string text() const {
-    std::string out;
+  void write(RelayAddition& out) const {
     std::size_t at = 0;
     bool is_added = false;
     for (std::size_t i = 0; i < known_.size(); ++i) {
       const WrittenDefinition& d = known_[i];
-      out += text_.substr(at, d.begin - at);
-      if (d.is_extern && !std::exchange(is_added, true) && !added_.empty()) out += added_.substr(1) + "\n";
-      out += instead_[i] ? *instead_[i] : text_.substr(d.begin, d.end - d.begin);
+      write_piece(out, text_.substr(at, d.begin - at), false);
+      if (d.is_extern && !std::exchange(is_added, true))
+        for (const std::string_view written : added_) {
+          write_piece(out, written, true);
+          out.text += '\n';
+        }
       at = d.end;
+      if (!instead_[i]) {
+        write_piece(out, text_.substr(d.begin, d.end - d.begin), false);
+        continue;
+      }
+      for (const std::string_view written : *instead_[i]) {
+        if (written.data() != instead_[i]->front().data()) out.text += '\n';
+        write_piece(out, written, true);
+      }
     }
-    if (known_.empty()) out += text_, at = text_.size();
-    if (!is_added) out += added_;
-    out += last_;
-    out += text_.substr(at);
-    return out;
+    if (known_.empty()) write_piece(out, text_, false), at = text_.size();
+    if (!is_added) write_behind(out, added_);
+    write_behind(out, last_);
+    write_piece(out, text_.substr(at), false);
   }
 
  private:
-  std::string_view text_;
+  void write_behind(RelayAddition& out, const std::vector<std::string_view>& definitions) const {
+    for (const std::string_view written : definitions) {
+      out.text += '\n';
+      write_piece(out, written, true);
+    }
+  }
+  void write_piece(RelayAddition& out, std::string_view piece, bool of_entry) const {
+    out.add(piece, of_entry, static_cast<std::uint32_t>(piece.data() - (of_entry ? entry_ : text_).data()));
+  }
+
+  std::string_view text_, entry_;
   std::vector<WrittenDefinition> known_;
   std::unordered_map<std::string_view, std::size_t> by_name_;
-  std::vector<std::optional<std::string>> instead_;
-  std::string added_, last_;
+  std::vector<std::optional<std::vector<std::string_view>>> instead_;  // by definition of the text
+  std::vector<std::string_view> added_, last_;                         // of the entry
 };
 
 }  // namespace
@@ -243,17 +264,25 @@ void RelayBrackets::add(std::string_view line) {
   }
 }
 
+void RelayAddition::add(std::string_view piece, bool of_entry, std::uint32_t from) {
+  if (piece.empty()) return;
+  pieces.push_back({static_cast<std::uint32_t>(text.size()), static_cast<std::uint32_t>(piece.size()), of_entry, from});
+  text += piece;
+}
+
 RelayAddition with_relay_definitions(std::string_view text, std::string_view entry) {
   RelayAddition made;
   const std::vector<WrittenDefinition> added = definitions_in(entry);
   for (const WrittenDefinition& d : added) made.names.emplace_back(d.name);
   if (!is_all_definitions(entry, added)) {  // the reader tells why
-    made.text = std::string(text) + "\n" + std::string(entry);
+    made.add(text, false, 0);
+    made.text += '\n';
+    made.add(entry, true, 0);
     return made;
   }
-  DefinitionEdit edit(text);
-  for (const WrittenDefinition& d : added) edit.put(d, entry.substr(d.begin, d.end - d.begin));
-  made.text = edit.text();
+  DefinitionEdit edit(text, entry);
+  for (const WrittenDefinition& d : added) edit.put(d);
+  edit.write(made);
   return made;
 }
 

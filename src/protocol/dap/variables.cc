@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <unordered_set>
 
 #include "rldb/debug/facts.h"
 #include "rldb/debug/storage.h"
@@ -49,10 +50,10 @@ std::string joined(const std::vector<std::int64_t>& index) { return fmt::format(
 // a range, of ranges in turn. Clients cut more than a hundred rows into pages of their own, which they number from 0: a
 // range has no more.
 std::int64_t row_width(std::int64_t begin, std::int64_t end, std::int64_t extent) {
-  constexpr std::int64_t kOfRange = 100;
+  constexpr auto kRows = std::int64_t(Variables::kOfRange);
   std::int64_t width = 1;
   if (begin == 0 && end == extent && extent <= Variables::kMostRows) return width;
-  while ((end - begin - 1) / width >= kOfRange) width *= kOfRange;
+  while ((end - begin - 1) / width >= kRows) width *= kRows;
   return width;
 }
 std::int64_t row_count(std::int64_t begin, std::int64_t end, std::int64_t extent) {
@@ -191,18 +192,55 @@ std::vector<Json> Variables::kernel_rows(ScopeKind kind) {
 }
 
 std::vector<Json> Variables::local_rows(int frame) {
-  std::vector<Json> rows;
-  const std::vector<debug::LocalInfo> locals = repl_.debugger().locals(frame);
-  for (const debug::LocalInfo& local : locals) {
-    if (local.live)
-      rows.push_back(named(local.name, local.value, local.name, frame, local.type));
-    else
-      rows.push_back(lazy(local.name, "(freed after its last use)", local.type, frame));
+  std::vector<Local> locals;
+  std::unordered_set<std::string> names;
+  for (debug::LocalInfo& local : repl_.debugger().locals(frame)) {
+    names.insert(local.name);
+    locals.push_back({std::move(local), true});
   }
-  for (const std::string& name : debug::other_names(repl_.debugger(), repl_.session(), frame).not_kept)
-    if (is_identifier(name) &&
-        std::none_of(locals.begin(), locals.end(), [&](const debug::LocalInfo& local) { return local.name == name; }))
-      rows.push_back(lazy(name, "(fused or merged: computed on demand)", {}, frame));
+  for (std::string& name : debug::other_names(repl_.debugger(), repl_.session(), frame).not_kept)
+    if (is_identifier(name) && !names.contains(name)) {
+      debug::LocalInfo fused;
+      fused.name = std::move(name);
+      locals.push_back({std::move(fused), false});
+    }
+  if (std::int64_t(locals.size()) <= kMostRows) return rows_of(locals, frame);
+  // The frame of a large model: the latest values as they are, those before and after them by ranges.
+  const auto last_kept = std::find_if(locals.rbegin(), locals.rend(), [](const Local& l) { return l.kept; });
+  const auto kept = std::size_t(locals.rend() - last_kept);
+  const std::size_t recent = kept - std::min(kept, kOfRange);
+  std::vector<Json> rows = range_rows(std::span(locals).first(recent), frame);
+  for (Json& row : rows_of(std::span(locals).subspan(recent, kept - recent), frame)) rows.push_back(std::move(row));
+  for (Json& row : range_rows(std::span(locals).subspan(kept), frame)) rows.push_back(std::move(row));
+  return rows;
+}
+
+std::vector<Json> Variables::rows_of(std::span<const Local> locals, int frame) {
+  std::vector<Json> rows;
+  for (const Local& l : locals) {
+    support::poll();
+    if (l.kept && l.info.live)
+      rows.push_back(named(l.info.name, l.info.value, l.info.name, frame, l.info.type));
+    else
+      rows.push_back(lazy(l.info.name, l.kept ? "(freed after its last use)" : "(fused or merged: computed on demand)",
+                          l.info.type, frame));
+  }
+  return rows;
+}
+
+// A row for each range of so many locals that there are at most kOfRange rows.
+std::vector<Json> Variables::range_rows(std::span<const Local> locals, int frame) {
+  std::vector<Json> rows;
+  std::size_t width = kOfRange;
+  while (locals.size() > width * kOfRange) width *= kOfRange;
+  for (std::size_t begin = 0; begin < locals.size(); begin += width) {
+    const auto part = locals.subspan(begin, std::min(width, locals.size() - begin));
+    Json row = text_row(fmt::format("{} .. {}", part.front().info.name, part.back().info.name),
+                        support::counted(part.size(), "value"));
+    row["variablesReference"] = add(Locals{{part.begin(), part.end()}, frame});
+    row["namedVariables"] = std::min(part.size(), kOfRange);
+    rows.push_back(std::move(row));
+  }
   return rows;
 }
 
@@ -409,6 +447,9 @@ Answer Variables::list(std::int64_t reference, std::int64_t start, std::int64_t 
     if (const auto* parts = std::get_if<Parts>(&node)) rows = rows_of(*parts);
     if (const auto* later = std::get_if<Later>(&node)) rows = rows_of(*later);
     if (const auto* ready = std::get_if<Rows>(&node)) rows = ready->rows;
+    if (const auto* locals = std::get_if<Locals>(&node))
+      rows = locals->list.size() <= kOfRange ? rows_of(locals->list, locals->frame)
+                                             : range_rows(locals->list, locals->frame);
     const std::int64_t all = std::int64_t(rows.size());
     const std::int64_t first = std::min(start, all);
     const std::int64_t last = count > 0 ? first + std::min(count, all - first) : all;
@@ -429,6 +470,9 @@ support::Result<Variables::Target, Failure> Variables::target_of(std::int64_t re
       return Target{name, scope->frame};
     return read_only();
   }
+  if (const auto* locals = std::get_if<Locals>(&it->second))
+    return locals->list.size() <= kOfRange ? support::Result<Target, Failure>(Target{name, locals->frame})
+                                           : read_only();
   const auto inner = name.size() > 2 && name.front() == '[' && name.back() == ']'
                          ? std::string_view(name).substr(1, name.size() - 2)
                          : std::string_view();

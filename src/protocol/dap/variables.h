@@ -2,17 +2,19 @@
 //
 // A reference stands for a list that is made when it is asked for. References are never reused, so that one from before
 // the program went on is known to be old. Tensors are nested by axis, and axes of more than kMostRows elements by
-// ranges, so that no list is longer, whatever the client asks for.
+// ranges, as are the locals of a frame that has more: no list is much longer, whatever the client asks for.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "protocol/dap/message.h"
+#include "rldb/debug/debugger.h"
 #include "rldb/ui/prompt/state.h"
 
 namespace rldb::protocol::dap {
@@ -32,6 +34,7 @@ enum class ScopeKind : std::uint8_t {
 class Variables {
  public:
   static constexpr std::int64_t kMostRows = 1000;
+  static constexpr std::size_t kOfRange = 100;
 
   explicit Variables(ui::Repl& repl) : repl_(repl) {}
 
@@ -85,7 +88,15 @@ class Variables {
   struct Rows {  // ready
     std::vector<Json> rows;
   };
-  using Node = std::variant<Scope, Elements, Parts, Later, Rows>;
+  struct Local {
+    debug::LocalInfo info;
+    bool kept;  // in a register at some time; else computed when it is asked for
+  };
+  struct Locals {  // a range of those of a frame
+    std::vector<Local> list;
+    int frame;
+  };
+  using Node = std::variant<Scope, Elements, Parts, Later, Rows, Locals>;
 
   std::int64_t add(Node node);
   std::vector<Json> rows_of(const Scope& scope);
@@ -94,6 +105,8 @@ class Variables {
   std::vector<Json> rows_of(const Later& later);
   std::vector<Json> kernel_rows(ScopeKind kind);
   std::vector<Json> local_rows(int frame);
+  std::vector<Json> rows_of(std::span<const Local> locals, int frame);
+  std::vector<Json> range_rows(std::span<const Local> locals, int frame);
   std::vector<Json> slot_rows(int frame, bool symbols_only);
   std::vector<Json> register_rows(int frame);
   std::vector<Json> storage_rows(int frame);

@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <charconv>
 #include <iterator>
+#include <span>
 #include <utility>
 
 #include "protocol/json_rpc.h"
+#include "rldb/debug/storage.h"
 #include "rldb/ui/page/document.h"
 #include "rldb/ui/prompt/completion.h"
 #include "rldb/ui/prompt/start_run.h"
@@ -23,8 +25,10 @@ namespace {
 
 using ui::Json;
 
-constexpr double kSeconds = 20;               // for a request that only looks
-constexpr int kWhyDepth = 4;                  // levels
+constexpr double kSeconds = 20;           // for a request that only looks
+constexpr int kWhyDepth = 4;              // levels
+constexpr std::size_t kLocalsPage = 100;  // rows of a reply
+constexpr std::size_t kNamesAhead = 40;
 constexpr std::size_t kMostPiece = 1u << 19;  // bytes of one piece of output
 constexpr std::string_view kCut = "\n... (the terminal has the rest)\n";
 
@@ -155,7 +159,8 @@ Answers::Reply Answers::get(const HttpRequest& request) {
   if (path == "memory") return documents_.memory(version);
   if (path == "kernel") return documents_.kernel(std::string(request.argument("name")));
   if (path == "instructions") return documents_.instructions();
-  if (path == "stop") return stop();
+  if (path == "stop") return stop(number_in(request, "first"));
+  if (path == "heap") return repl_.debugger().machine() ? Reply(ui::heap_json(repl_)) : std::nullopt;
   if (path == "console") return console(number_in(request, "since").value_or(0));
   if (path == "value") return value(request.argument("name"), request);
   if (path == "why") return why(request.argument("name"));
@@ -186,12 +191,22 @@ Json Answers::state() {
   return out;
 }
 
-Json Answers::stop() {
+// A page of locals: a frame may have tens of thousands. The last page, unless another one is asked for.
+Json Answers::stop(std::optional<std::size_t> first) {
   Json out{{"frames", ui::frames_json(repl_, false)}, {"frame", repl_.frame()}};
   if (!repl_.debugger().machine()) return out;
-  out["locals"] = ui::locals_json(repl_, repl_.frame());
-  out["heap"] = ui::heap_json(repl_);
-  out["registers"] = ui::registers_json(repl_);
+  const std::vector<debug::LocalInfo> locals = repl_.debugger().locals(repl_.frame());
+  const std::size_t last_page = locals.empty() ? 0 : (locals.size() - 1) / kLocalsPage * kLocalsPage;
+  const std::size_t begin = std::min(first.value_or(last_page), locals.size());
+  const std::size_t count = std::min(kLocalsPage, locals.size() - begin);
+  out["locals"] = ui::local_rows(repl_, repl_.frame(), std::span(locals).subspan(begin, count));
+  out["first"] = begin;
+  out["total"] = locals.size();
+  if (first) return out;
+  std::vector<std::string> ahead = debug::other_names(repl_.debugger(), repl_.session(), repl_.frame()).ahead;
+  out["not_yet_total"] = ahead.size();
+  ahead.resize(std::min(ahead.size(), kNamesAhead));
+  out["not_yet"] = std::move(ahead);
   out["time"] = ui::checkpoints_json(repl_);
   return out;
 }

@@ -30,7 +30,7 @@ class Answers {
   Reply get(const HttpRequest& request);
   Reply post(const HttpRequest& request, const ui::Json& body);
   ui::Json state();
-  ui::Json stop();
+  ui::Json stop(std::optional<std::size_t> first);
   ui::Json console(std::size_t since);
   Reply value(std::string_view expression, const HttpRequest& request);
   Reply why(std::string_view name);

@@ -90,8 +90,8 @@ class Window {
     window.browser = await chromium.launch({ executablePath: process.env.RLDB_CHROMIUM ?? '/usr/bin/chromium', args: ['--no-sandbox'] });
     window.page = await window.browser.newPage({ viewport: options.size ?? { width: 1400, height: 900 } });
     window.page.setDefaultTimeout(kLimit);
-    await window.page.goto(`http://127.0.0.1:${port}/?folder=${encodeURIComponent(window.folder)}`, { timeout: 60000 });
-    await window.page.waitForSelector('.explorer-folders-view .monaco-list-row', { timeout: 60000 });
+    await window.page.goto(`http://127.0.0.1:${port}/?folder=${encodeURIComponent(window.folder)}`, { timeout: 2 * kLimit });
+    await window.page.waitForSelector('.explorer-folders-view .monaco-list-row', { timeout: 2 * kLimit });
     return window;
   }
 
@@ -208,7 +208,7 @@ class Window {
   async message(pattern) { return this.sees('the message', pattern, () => this.text('.notifications-toasts .notification-list-item')); }
 }
 
-const kStepLimit = 120000;
+const kStepLimit = 4 * kLimit;
 
 async function limited(what, work) {
   let timer;

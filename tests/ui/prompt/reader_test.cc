@@ -116,6 +116,9 @@ TEST_CASE("a module follows its metadata") {
   ScriptReader reader(metadata + "\n" + module + "\n\n:show\n");
   CHECK(reader.next()->text == metadata + "\n" + module);
   CHECK(reader.next()->text == ":show");
+  ScriptReader alone(metadata + "\n\n:show\n");
+  CHECK(alone.next()->text.starts_with(metadata));
+  CHECK(alone.next()->text == ":show");
   CHECK(wants_more(metadata, false));
   CHECK(wants_more(metadata + "\n", true));
   CHECK(!wants_more(metadata + "\n\n", true));

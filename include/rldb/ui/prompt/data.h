@@ -84,6 +84,8 @@ Json displays_json(Repl& repl);
 Json frame_json(Repl& repl, const debug::FrameInfo& frame);
 Json frames_json(Repl& repl, bool with_locals);
 Json locals_json(Repl& repl, int frame);
+// Rows of that list, for some of the frame's locals.
+Json local_rows(Repl& repl, int frame, std::span<const debug::LocalInfo> locals);
 Json kernel_json(const debug::Debugger::KernelPosition& at, std::int64_t max_elements);
 Json registers_json(Repl& repl);
 Json heap_json(Repl& repl);

@@ -86,6 +86,7 @@ namespace {
 std::string foreign_name_hint(Reader& r, std::string_view name) {
   if (name == "print" && r.env)
     return "an expression alone shows its value; in a function with `pure=False` write `R.print(x, format=\"{}\")`";
+  if ((name == "exit" || name == "quit") && r.env) return "`:quit` ends the session";
   if (name == "print") return "write `R.print(x, format=\"{}\")` in a function with `pure=False`";
   if (name == "inf" || name == "nan") return fmt::format("write `T.float32(\"{}\")`", name);
   if (name == "int" || name == "float" || name == "bool")

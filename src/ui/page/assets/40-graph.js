@@ -29,6 +29,7 @@ class GraphView {
     new ResizeObserver(() => this.draw()).observe(this.node);
   }
   show(nodes) {
+    if (nodes === this.nodes) return this.fit();  // laid out already
     this.nodes = nodes;
     this.picked = -1;
     this.whole.hidden = nodes.every((node) => node.box === undefined);

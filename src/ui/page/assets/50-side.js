@@ -101,16 +101,15 @@ const sideContent = {
     if (stop?.problem) return [el("p", { class: "bad" }, stop.problem)];
     if (!stop || !stop.locals) return [note("Nothing is stopped. `Start` stops `main` at its first binding, with generated inputs.")];
     const frames = stop.frames.map((f) => [link(`#${f.number} ${f.where.function}${f.where.binding ? ":" + f.where.binding : ""}`, () => enter(`:frame ${f.number}`)), f.where.line ?? ""]);
-    const locals = stop.locals.locals.map((l) => [link(l.name, () => showValue(l.name)), l.live ? summary(l.value) : "freed", l.storage ?? ""]);
     const kernel = app.state.stop.kernel;
     return [el("p", {}, `time ${stop.time?.time ?? app.state.stop.time}`), kernel ? el("pre", {}, `${kernel.kernel}:${kernel.line} ${kernel.statement}\n` + kernel.loops.map((l) => `${l.name} = ${summary(l.value)}`).join("  ")) : null,
-      el("h2", {}, "Frames"), table(["frame", "line"], frames, [1]), el("h2", {}, "Locals"), table(["name", "value", "storage"], locals),
-      stop.locals.not_yet.length ? note("not yet: " + stop.locals.not_yet.slice(0, 40).join(", ")) : null];
+      el("h2", {}, "Frames"), table(["frame", "line"], frames, [1]), el("h2", {}, stop.total > stop.locals.length ? `Locals: ${stop.total}` : "Locals"), localsList(stop),
+      stop.not_yet.length ? note("not yet: " + stop.not_yet.join(", ") + (stop.not_yet_total > stop.not_yet.length ? `, and ${stop.not_yet_total - stop.not_yet.length} more` : "")) : null];
   },
   async heap() {
-    const stop = isStatic ? null : await get("stop");
-    if (!stop?.heap) return note("The shape heap belongs to a stopped run.");
-    return [table(["slot", "expression", "value", "bound by"], stop.heap.map((s) => [String(s.slot), s.expression, s.value === null ? "not set" : String(s.value), s.bound_by ?? ""]), [0, 2])];
+    const heap = isStatic ? null : await get("heap");
+    if (!heap || heap.problem) return note(heap?.problem ?? "The shape heap belongs to a stopped run.");
+    return [table(["slot", "expression", "value", "bound by"], heap.map((s) => [String(s.slot), s.expression, s.value === null ? "not set" : String(s.value), s.bound_by ?? ""]), [0, 2])];
   },
   async memory() {
     const doc = await cached("memory", { version: app.version });
@@ -147,6 +146,34 @@ const sideContent = {
   },
 };
 function time(ns) { return ns >= 1e9 ? (ns / 1e9).toFixed(2) + " s" : ns >= 1e6 ? (ns / 1e6).toFixed(2) + " ms" : (ns / 1e3).toFixed(1) + " µs"; }
+
+// A frame may have ten thousand locals: only rows in sight exist, and pages of values are asked for when they are.
+function localsList(stop) {
+  const rows = [], asked = new Set(), list = new List("locals"), frame = stop.frame, page = 100;
+  const take = (part) => part.locals.forEach((l, k) => { rows[part.first + k] = l; });
+  take(stop);
+  const ask = async (i) => {
+    const first = i - i % page;
+    if (asked.has(first)) return;
+    asked.add(first);
+    const part = await get("stop", { first });
+    if (!part?.locals || part.frame !== frame || part.total !== stop.total) return;  // another stop: the side is about to be shown again
+    take(part);
+    list.redraw();
+  };
+  list.show({ count: stop.total,
+    fill: (row, i) => {
+      const l = rows[i];
+      if (!l) { row.append("…"); ask(i); return; }
+      row.classList.add("local");
+      row.append(el("span", { class: "name" }, l.name), el("span", {}, l.live ? summary(l.value) : "freed"), el("span", { class: "soft" }, l.storage ?? ""));
+    },
+    pick: (i) => { if (rows[i]) showValue(rows[i].name); } });
+  list.node.classList.add("locals");
+  list.node.style.height = Math.min(stop.total, 24) * rowHeight + 2 + "px";
+  requestAnimationFrame(() => list.reveal(stop.total - 1));
+  return list.node;
+}
 
 // Calls below their callers, as wide as their share of the time; a click shows one alone, and the top one all again.
 function flameGraph(profile) {

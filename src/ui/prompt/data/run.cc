@@ -95,10 +95,10 @@ Json frames_json(Repl& repl, bool with_locals) {
   return rows;
 }
 
-Json locals_json(Repl& repl, int frame) {
+Json local_rows(Repl& repl, int frame, std::span<const debug::LocalInfo> locals) {
   const std::vector<debug::RegisterInfo> registers = debug::registers_of(repl.debugger(), frame);
   Json rows = Json::array();
-  for (const debug::LocalInfo& local : repl.debugger().locals(frame)) {
+  for (const debug::LocalInfo& local : locals) {
     const bool held = local.live && local.reg >= 0 && std::size_t(local.reg) < registers.size();
     Json row{
         {"name", local.name}, {"type", or_null(local.type)}, {"register", index_json(local.reg)}, {"live", local.live}};
@@ -107,6 +107,11 @@ Json locals_json(Repl& repl, int frame) {
     row["value"] = local.live ? value_json(local.value, repl.print_format.max_elements) : Json();
     rows.push_back(std::move(row));
   }
+  return rows;
+}
+
+Json locals_json(Repl& repl, int frame) {
+  Json rows = local_rows(repl, frame, repl.debugger().locals(frame));
   const debug::OtherNames other = debug::other_names(repl.debugger(), repl.session(), frame);
   return {{"locals", std::move(rows)}, {"not_kept", other.not_kept}, {"not_yet", other.ahead}};
 }

@@ -73,6 +73,15 @@ bool is_lone_metadata(std::string_view text) {
   return rest.empty();
 }
 
+// Lines that follow a lone metadata; another one is the next entry.
+bool begins_module(std::string_view line) {
+  line = trim(line);
+  if (line.empty()) return true;
+  for (const std::string_view word : {"#", "@", "import ", "from ", "class ", "def "})
+    if (line.starts_with(word)) return true;
+  return false;
+}
+
 // Between entries of a script.
 bool is_comment(std::string_view line) {
   return (line.starts_with('#') && !begins_relay_header(line)) || line.starts_with("//");
@@ -222,6 +231,7 @@ class GrowingEntry {
   bool wants(std::string_view line) {
     if (in_metadata_) return true;
     if (is_relay_) return is_open_relay();
+    if (is_lone_metadata(text_) && !begins_module(line)) return false;
     if (in_brackets_ || (is_open_ && is_indented(line))) return true;
     if (!wants_more(text_, false, tree_)) return false;
     is_open_ = tree_.completeness(text_) == frontend::Completeness::Open;

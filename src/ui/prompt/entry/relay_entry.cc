@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "rldb/frontend/relay_entry.h"
 #include "rldb/session/relay_text.h"
 #include "rldb/source/diagnostic_script_relax.h"
@@ -27,15 +29,50 @@ Status load_relay(Repl& repl, std::string_view text) {
   return tell_loaded(repl);
 }
 
+// An error is shown in the entry, or in the program's text as it is: the text that has both is seen by nobody.
+source::Span written_at(const source::Span& span, const frontend::RelayAddition& added, source::FileId entry,
+                        source::FileId program) {
+  for (const frontend::RelayAddition::Piece& piece : added.pieces) {
+    const std::uint32_t piece_end = piece.begin + piece.size;
+    const bool inside =
+        span.begin >= piece.begin && (span.begin < piece_end || (span.begin == piece_end && span.end == piece_end));
+    if (!inside) continue;
+    const std::uint32_t end = std::min(span.end, piece_end);
+    return {piece.of_entry ? entry : program, span.begin - piece.begin + piece.from, end - piece.begin + piece.from};
+  }
+  return span;
+}
+
+void report_refused(Repl& repl, const source::Diagnostics& found, const frontend::RelayAddition& added,
+                    std::string_view text, source::FileId program) {
+  source::SourceManager& sources = repl.session().sources();
+  const source::FileId entry = sources.add(std::string(kEntryName), std::string(text));
+  source::Diagnostics placed;
+  const auto place = [&](source::Span& span) {
+    if (span.file && span.file != program && sources.get(span.file).text() == added.text)
+      span = written_at(span, added, entry, program);
+  };
+  for (source::Diagnostic d : found.all()) {
+    place(d.span);
+    for (source::Note& note : d.notes) place(note.span);
+    placed.add(std::move(d));
+  }
+  repl.report(placed);
+}
+
 Status add_definitions(Repl& repl, const session::RelayText& program, std::string_view text) {
+  const source::FileId file = program.source().file;
   const frontend::RelayAddition added =
-      frontend::with_relay_definitions(repl.session().sources().get(program.source().file).text(), text);
+      frontend::with_relay_definitions(repl.session().sources().get(file).text(), text);
   if (!repl.may_end_run(fmt::format("a new definition of `{}`", fmt::join(added.names, "`, `")))) return Status::Failed;
   source::Diagnostics diagnostics;
   session::TextChange change;
   const bool ok = repl.session().edit_text(added.text, diagnostics, &change);
+  if (!ok) {
+    report_refused(repl, diagnostics, added, text, file);
+    return Status::Failed;
+  }
   repl.report(diagnostics);
-  if (!ok) return Status::Failed;
   repl.debugger().kill();
   repl.debugger().resolve_breakpoints();
   if (diagnostics.has_errors()) return Status::Failed;  // a pass
