@@ -132,13 +132,17 @@ Made scatter_nd(NodeContext& c) {
 
 namespace {
 
-// As a slice of Python: bounds from the end, and bounds beyond it.
+// Bounds from the end, and bounds beyond it. A walk backwards from before the first element begins there, unlike one of
+// Python. An empty cut ends where it begins.
 Cut within(Cut cut, std::int64_t n) {
-  const std::int64_t low = cut.step > 0 ? 0 : -1, high = cut.step > 0 ? n : n - 1;
-  for (std::int64_t* bound : {&cut.begin, &cut.end}) {
+  if (n == 0) return {cut.axis, 0, 0, cut.step};
+  const bool forward = cut.step > 0;
+  const std::int64_t high = forward ? n : n - 1;
+  for (std::int64_t* bound : {&cut.begin, &cut.end})
     if (*bound < 0) *bound += n;
-    *bound = std::clamp(*bound, low, std::max(low, high));
-  }
+  cut.begin = std::clamp(cut.begin, std::int64_t(0), high);
+  cut.end = std::clamp(cut.end, std::int64_t(forward ? 0 : -1), high);
+  if (forward ? cut.end < cut.begin : cut.end > cut.begin) cut.end = cut.begin;
   return cut;
 }
 
@@ -182,6 +186,13 @@ const Expr* symbolic_bound(NodeContext& c, std::int64_t bound, const Expr* exten
   // -1 would be the last element: a walk to the first one ends before it.
   if (bound <= -kBeyond) return step > 0 ? static_cast<const Expr*>(c.i64(0)) : ir::sub(c.ctx, c.i64(-1), extent);
   return c.i64(bound);  // below 0 from the end, as there
+}
+
+// A walk backwards begins at the first element at least.
+const Expr* symbolic_begin(NodeContext& c, std::int64_t bound, const Expr* extent, std::int64_t step) {
+  if (step > 0 || bound >= 0) return symbolic_bound(c, bound, extent, step);
+  if (bound <= -INT32_MAX) return c.i64(0);
+  return ir::max(c.ctx, ir::add(c.ctx, extent, c.i64(bound)), c.i64(0));
 }
 
 }  // namespace
@@ -284,7 +295,7 @@ Made slice(NodeContext& c) {
     const Cut cut = n ? within(given, *n) : given;
     axes.push_back(c.i64(std::int64_t(cut.axis)));
     steps.push_back(c.i64(cut.step));
-    begins.push_back(n ? c.i64(cut.begin) : symbolic_bound(c, cut.begin, extent, cut.step));
+    begins.push_back(n ? c.i64(cut.begin) : symbolic_begin(c, cut.begin, extent, cut.step));
     // -1 would be the last element: a walk to the first one ends beyond it.
     const std::int64_t end = n && cut.end < 0 ? -*n - 1 : cut.end;
     ends.push_back(n ? c.i64(end) : symbolic_bound(c, cut.end, extent, cut.step));
