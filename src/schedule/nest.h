@@ -36,8 +36,8 @@ struct ReductionNest {
 };
 
 // A nest around a block whose axes are its loops, whose init and body are one store each to the same element, indexed
-// by its spatial axes, each once, or by these added to something without axes (a result without dimensions has none); the
-// body reads that buffer only there.
+// by its spatial axes, each once, or by these added to something without axes (a result without dimensions has none);
+// the body reads that buffer only there.
 std::optional<ReductionNest> match_reduction(const ir::ForStmt* loop);
 // The same with one or more results, in buffers of their own at the same indices, whose values are all calculated
 // before the first is stored.

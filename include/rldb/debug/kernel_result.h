@@ -1,4 +1,4 @@
-// What a kernel that is run by itself gives: it returns nothing, its results are the buffers that it writes.
+// The results of a kernel that is run by itself: it returns nothing and writes buffers.
 // Users: `run` in batch and at the prompt.
 #pragma once
 

@@ -153,7 +153,8 @@ typename O::F sigmoid(O& o, typename O::F x) {
   return o.div(o.f(1), o.add(o.f(1), exp(o, o.neg(x))));
 }
 
-// 0.51 ulp, as the following ones: they compute in double.
+// The functions from here on compute in double, and are within 0.51 ulp where nothing else is said.
+
 inline constexpr double kRoundD = 0x1.8p52;
 
 // x = n pi/2 + r with |r| <= pi/4; the sine and the cosine of r.

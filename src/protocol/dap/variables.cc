@@ -228,17 +228,23 @@ std::vector<Json> Variables::rows_of(std::span<const Local> locals, int frame) {
   return rows;
 }
 
-// A row for each range of so many locals that there are at most kOfRange rows.
+// Of so many locals that there are at most kOfRange ranges.
+static std::size_t width_of_ranges(std::size_t locals) {
+  std::size_t width = Variables::kOfRange;
+  while (locals > width * Variables::kOfRange) width *= Variables::kOfRange;
+  return width;
+}
+
 std::vector<Json> Variables::range_rows(std::span<const Local> locals, int frame) {
   std::vector<Json> rows;
-  std::size_t width = kOfRange;
-  while (locals.size() > width * kOfRange) width *= kOfRange;
+  const std::size_t width = width_of_ranges(locals.size());
   for (std::size_t begin = 0; begin < locals.size(); begin += width) {
     const auto part = locals.subspan(begin, std::min(width, locals.size() - begin));
     Json row = text_row(fmt::format("{} .. {}", part.front().info.name, part.back().info.name),
                         support::counted(part.size(), "value"));
     row["variablesReference"] = add(Locals{{part.begin(), part.end()}, frame});
-    row["namedVariables"] = std::min(part.size(), kOfRange);
+    const std::size_t inner = width_of_ranges(part.size());
+    row["namedVariables"] = part.size() <= kOfRange ? part.size() : (part.size() + inner - 1) / inner;
     rows.push_back(std::move(row));
   }
   return rows;

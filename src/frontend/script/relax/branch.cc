@@ -1,6 +1,7 @@
 // `if` in Relax functions: branches as sequences of their own, the merged variable.
 #include <fmt/format.h>
 
+#include "frontend/cst/header.h"
 #include "frontend/script/module.h"
 #include "frontend/script/relax/body_reader.h"
 #include "frontend/script/relax/relax.h"
@@ -81,6 +82,7 @@ void BodyReader::if_chain(Node s, Node condition, Node consequence, const std::v
   if (cond && !may_be_condition(cond->type)) r_.error(condition, diag::ConditionNotBool, describe(r_, Val::of(cond)));
   const Branch yes = block_branch(consequence);
   if (at >= alternatives.size()) {
+    if (cst::has_damaged_header(s)) return poison_bindings(s);  // `if (c:` has its error, and may have lost its `else`
     const std::string what = yes.var ? fmt::format("bind `{}` there too: it is", yes.var->name)
                                      : std::string("bind a name in both branches, which is");
     r_.error_hint(condition, fmt::format("add `else:` and {} the value of the `if`", what), diag::IfWithoutElse);

@@ -157,7 +157,8 @@ function localsList(stop) {
     if (asked.has(first)) return;
     asked.add(first);
     const part = await get("stop", { first });
-    if (!part?.locals || part.frame !== frame || part.total !== stop.total) return;  // another stop: the side is about to be shown again
+    if (!part?.locals) return void asked.delete(first);  // to be asked for again
+    if (part.frame !== frame || part.total !== stop.total) return;  // another stop: the side is about to be shown again
     take(part);
     list.redraw();
   };

@@ -1,3 +1,4 @@
+// Entries in the Relay language: definitions that are added to the program, expressions that are evaluated.
 #include "ui/prompt/entry/relay_entry.h"
 
 #include <fmt/format.h>
