@@ -113,10 +113,12 @@ TEST_CASE("a module follows its metadata") {
   const std::string metadata = "metadata = tvm.ir.load_json(\"\"\"{\n  \\\"a\\\": 1\n}\"\"\")";
   const std::string module =
       "# from tvm.script import ir as I\n\n@I.ir_module\nclass M:\n    @R.function\n    def f():\n        return 1";
-  ScriptReader reader(metadata + "\n" + module + "\n\n:show\n");
+  const std::string both = metadata + "\n" + module + "\n\n:show\n";  // the reader keeps views of it
+  ScriptReader reader(both);
   CHECK(reader.next()->text == metadata + "\n" + module);
   CHECK(reader.next()->text == ":show");
-  ScriptReader alone(metadata + "\n\n:show\n");
+  const std::string script = metadata + "\n\n:show\n";
+  ScriptReader alone(script);
   CHECK(alone.next()->text.starts_with(metadata));
   CHECK(alone.next()->text == ":show");
   CHECK(wants_more(metadata, false));

@@ -101,6 +101,7 @@ class PtxModule {
 
 support::Result<Ptx, PtxProblem> make_ptx(ir::Context& ctx, std::span<const PtxLaunch> launches,
                                           const PtxOptions& options) {
+  if (launches.empty()) return Ptx();
   try {
     const support::MemoryLimitExempt exempt;
     Ptx out;

@@ -167,6 +167,7 @@ ir::Result<std::unique_ptr<GpuCode>> CuDevice::build(const Program& program, std
   };
   cu_->cuCtxSetCurrent(context_);
   auto built = std::make_unique<CuCode>(*cu_);
+  if (program.launches.empty()) return std::unique_ptr<GpuCode>(std::move(built));  // nothing to run
   if (const cu::Result code = cu_->cuModuleLoadData(&built->module, program.text.c_str()); code != cu::kSuccess)
     return refused(code);
   for (const Launch& launch : program.launches) {

@@ -1,4 +1,4 @@
-# A tensor without elements: nothing is left to launch.
+# no ptx: a tensor without elements, nothing is left to launch.
 from tvm.script import tirx as T
 
 @T.prim_func(s_tir=True)
