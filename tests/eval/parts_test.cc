@@ -54,8 +54,8 @@ TEST_CASE("what the table does not give the evaluator is refused by name") {
 TEST_CASE("functions of floats refuse integers, by name") {
   int refused = 0;
   for (const Row& row : kRows) {
-    const bool of_floats = row.evaluate.starts_with("Libm") || row.evaluate.starts_with("Native") ||
-                           row.evaluate.starts_with("Formula");
+    const bool of_floats =
+        row.evaluate.starts_with("Libm") || row.evaluate.starts_with("Native") || row.evaluate.starts_with("Formula");
     if (!of_floats && row.name != "rsqrt" && row.name != "sigmoid") continue;
     CAPTURE(row.name);
     const std::string said = refusal(row.name, ir::find_intrinsic(row.name)->arity);
