@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <google/protobuf/io/coded_stream.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <unordered_set>
 
@@ -19,11 +20,13 @@ std::string domain_name(const std::string& domain) {
   return is_default_domain(domain) ? std::string(kOnnxDomain) : domain;
 }
 
+// If a domain is imported twice, the highest version counts.
 std::int64_t Model::opset(const std::string& domain) const {
+  std::int64_t version = 0;
   for (const auto& import : proto.opset_import())
-    if (domain_name(import.domain()) == domain_name(domain)) return import.version();
+    if (domain_name(import.domain()) == domain_name(domain)) version = std::max(version, import.version());
   // Before version 3 of the format a model did not say.
-  return is_default_domain(domain) && proto.opset_import_size() == 0 ? 1 : 0;
+  return is_default_domain(domain) && proto.opset_import_size() == 0 ? 1 : version;
 }
 
 const pb::FunctionProto* Model::function(const std::string& domain, const std::string& name) const {
@@ -52,6 +55,44 @@ bool is_shallow(const pb::GraphProto& graph, int depth) {
   return true;
 }
 
+// Which name a graph, or one inside of it, gives twice, as a clause; empty: none.
+template <class Nodes>
+std::string doubled_in_nodes(const Nodes& nodes);
+
+std::string doubled_in(const pb::GraphProto& graph) {
+  const std::string input = doubled_name(graph.input()), weight = doubled_name(graph.initializer());
+  if (!input.empty()) return fmt::format("two inputs of a graph are called `{}`", input);
+  if (!weight.empty()) return fmt::format("two initialisers of a graph are called `{}`", weight);
+  return doubled_in_nodes(graph.node());
+}
+
+template <class Nodes>
+std::string doubled_in_nodes(const Nodes& nodes) {
+  for (const auto& node : nodes)
+    for (const auto& attr : node.attribute()) {
+      std::string found = attr.has_g() ? doubled_in(attr.g()) : std::string();
+      for (const auto& g : attr.graphs())
+        if (found.empty()) found = doubled_in(g);
+      if (!found.empty()) return found;
+    }
+  return {};
+}
+
+std::string doubled_in(const pb::ModelProto& model) {
+  if (std::string found = doubled_in(model.graph()); !found.empty()) return found;
+  std::unordered_set<std::string> functions;
+  for (const auto& f : model.functions()) {
+    const std::string id = domain_name(f.domain()) + '\0' + f.name() + '\0' + f.overload();
+    if (!functions.insert(id).second) return fmt::format("two of its functions are called `{}`", f.name());
+    std::unordered_set<std::string_view> inputs;
+    for (const std::string& name : f.input())
+      if (!inputs.insert(name).second)
+        return fmt::format("two inputs of the function `{}` are called `{}`", f.name(), name);
+    if (std::string found = doubled_in_nodes(f.node()); !found.empty()) return found;
+  }
+  return {};
+}
+
 }  // namespace
 
 ModelRef read_model(std::string_view path, std::string_view bytes, source::Diagnostics& out) {
@@ -75,6 +116,10 @@ ModelRef read_model(std::string_view path, std::string_view bytes, source::Diagn
   }
   if (!is_shallow(model->proto.graph(), 0)) {
     out.add({}, source::message(diag::OnnxTooDeep, kMaxNesting));
+    return nullptr;
+  }
+  if (const std::string doubled = doubled_in(model->proto); !doubled.empty()) {
+    out.add({}, source::message(diag::OnnxUnreadable, path, doubled));
     return nullptr;
   }
   if (apart) take_weights(*model, *apart);

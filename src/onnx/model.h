@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "onnx/pt2/arguments.h"
@@ -43,6 +44,15 @@ class Model {
   std::int64_t opset(const std::string& domain) const;  // 0: not imported
   const pb::FunctionProto* function(const std::string& domain, const std::string& name) const;
 };
+
+// The first name that two of these have (inputs, attributes); empty: none. Empty names are none.
+template <class All>
+std::string doubled_name(const All& all) {
+  std::unordered_set<std::string_view> seen;
+  for (const auto& one : all)
+    if (!one.name().empty() && !seen.insert(one.name()).second) return one.name();
+  return {};
+}
 
 // The default domain, which is also written as an empty text.
 inline constexpr std::string_view kOnnxDomain = "ai.onnx";

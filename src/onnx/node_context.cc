@@ -2,6 +2,7 @@
 #include "onnx/node_context.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -191,13 +192,26 @@ const pb::AttributeProto* NodeContext::attr(std::string_view name) const {
   return nullptr;
 }
 
-// Some writers leave out values that are 0 or empty: the kind alone says that the attribute is given.
+namespace {
+
+bool has_value(const pb::AttributeProto& a) {
+  return a.has_f() || a.has_i() || a.has_s() || a.has_t() || a.has_g() || a.has_sparse_tensor() || a.has_tp() ||
+         a.floats_size() + a.ints_size() + a.strings_size() + a.tensors_size() + a.graphs_size() > 0;
+}
+
+}  // namespace
+
+// Some writers leave out values that are 0 or empty: the kind alone says that the attribute is given. Others, of the
+// first version of the format, leave out the kind.
 template <class Present>
 const pb::AttributeProto* NodeContext::attr_of(std::string_view name, int kind, Present&& present) const {
   const auto* a = attr(name);
-  if (!a || present(*a) || a->type() == kind) return a;
-  if (a->type() != pb::AttributeProto::UNDEFINED) wrong_attribute = name;
-  return nullptr;
+  if (!a) return nullptr;
+  const bool has_kind = a->type() != pb::AttributeProto::UNDEFINED;
+  const bool given = present(*a);
+  const bool right = has_kind ? a->type() == kind && (given || !has_value(*a)) : given || !has_value(*a);
+  if (!right) wrong_attribute = name;
+  return right && (given || has_kind) ? a : nullptr;
 }
 
 std::int64_t NodeContext::integer(std::string_view name, std::int64_t otherwise) const {
@@ -212,6 +226,20 @@ double NodeContext::real(std::string_view name, double otherwise) const {
 std::string NodeContext::text(std::string_view name, std::string_view otherwise) const {
   const auto* a = attr_of(name, pb::AttributeProto::STRING, [](const auto& p) { return p.has_s(); });
   return a ? a->s() : std::string(otherwise);
+}
+ir::Result<std::string> NodeContext::word(std::string_view name, std::string_view otherwise,
+                                          std::initializer_list<std::string_view> allowed) const {
+  std::string given = text(name, otherwise);
+  for (const std::string_view one : allowed)
+    if (given == one) return given;
+  return refuse(
+      fmt::format("its attribute `{}` is `{}`, and not one of `{}`", name, given, fmt::join(allowed, "`, `")));
+}
+ir::Result<std::int64_t> NodeContext::choice(std::string_view name, std::int64_t otherwise, const Ints& allowed) const {
+  const std::int64_t given = integer(name, otherwise);
+  for (const std::int64_t one : allowed)
+    if (given == one) return given;
+  return refuse(fmt::format("its attribute `{}` is {}, and not one of {}", name, given, fmt::join(allowed, ", ")));
 }
 std::optional<Ints> NodeContext::ints(std::string_view name) const {
   const auto* a = attr_of(name, pb::AttributeProto::INTS, [](const auto& p) { return p.ints_size() > 0; });
@@ -234,6 +262,10 @@ std::vector<std::string> NodeContext::texts(std::string_view name) const {
 const pb::GraphProto* NodeContext::graph(std::string_view name) const {
   const auto* a = attr_of(name, pb::AttributeProto::GRAPH, [](const auto& p) { return p.has_g(); });
   return a && a->has_g() ? &a->g() : nullptr;
+}
+const pb::TensorProto* NodeContext::tensor(std::string_view name) const {
+  const auto* a = attr_of(name, pb::AttributeProto::TENSOR, [](const auto& p) { return p.has_t(); });
+  return a && a->has_t() ? &a->t() : nullptr;
 }
 
 ir::Result<std::optional<Ints>> NodeContext::ints_of(std::string_view name, std::size_t operand) {

@@ -10,6 +10,7 @@
 #include <onnx.pb.h>
 
 #include <functional>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -109,12 +110,17 @@ class NodeContext : public ops::Emitter {
   const pb::AttributeProto* attr(std::string_view name) const;
   std::int64_t integer(std::string_view name, std::int64_t otherwise) const;
   double real(std::string_view name, double otherwise) const;
+  // The word that it is, out of those that its operator has; `otherwise` if it is not given. An error that tells them.
+  ir::Result<std::string> word(std::string_view name, std::string_view otherwise,
+                               std::initializer_list<std::string_view> allowed) const;
+  ir::Result<std::int64_t> choice(std::string_view name, std::int64_t otherwise, const Ints& allowed) const;
   std::string text(std::string_view name, std::string_view otherwise) const;
   std::optional<Ints> ints(std::string_view name) const;
   Ints ints(std::string_view name, std::size_t count, std::int64_t otherwise) const;
   std::vector<double> reals(std::string_view name) const;
   std::vector<std::string> texts(std::string_view name) const;
   const pb::GraphProto* graph(std::string_view name) const;
+  const pb::TensorProto* tensor(std::string_view name) const;
   // An attribute of older versions that became an operand; nullopt: neither is given.
   ir::Result<std::optional<Ints>> ints_of(std::string_view name, std::size_t operand);
 

@@ -346,8 +346,11 @@ bool Translator::check_node(const pb::NodeProto& n, int index, const Scope& scop
     return false;
   }
   if (model_.is_exported()) return true;  // a tensor that is changed in place keeps its name
+  if (const std::string name = doubled_name(n.attribute()); !name.empty())
+    return fail(n, index, refuse(fmt::format("its attribute `{}` is given twice", name)).error);
+  std::unordered_set<std::string_view> own;
   for (const std::string& name : n.output()) {
-    if (name.empty() || !scope.values.contains(name)) continue;
+    if (name.empty() || (!scope.values.contains(name) && own.insert(name).second)) continue;
     out_.add(span_of(n), source::message(diag::OnnxGivenTwice, node_label(n, index), name));
     return false;
   }

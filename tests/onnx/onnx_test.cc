@@ -152,6 +152,85 @@ TEST_CASE("damaged models are errors") {
 
 namespace {
 
+// The errors of a model of a Softmax whose parts are changed.
+template <class Change>
+std::string errors_with(Change&& change) {
+  onnx_pb::ModelProto model;
+  REQUIRE(
+      model.ParseFromString(rldb::onnx::test::model_bytes("opset 17\ninput x: float[2, 3]\ninit w: float[1] = 1\n"
+                                                          "t = Mul(x, w)\ny = Softmax(t) {axis = 1}\noutput y\n")));
+  change(model);
+  source::Diagnostics found;
+  const auto read = rldb::onnx::read_model("model.onnx", model.SerializeAsString(), found);
+  ir::Context ctx;
+  ops::install(ctx);
+  if (read) rldb::onnx::to_relax(ctx, read, {}, {}, found);
+  return std::string(support::trim(errors_of(found)));
+}
+
+}  // namespace
+
+TEST_CASE("an attribute whose kind is not that of its value is an error, one without a kind is none") {
+  const auto axis = [](onnx_pb::ModelProto& m) { return m.mutable_graph()->mutable_node(1)->mutable_attribute(0); };
+  const std::string wrong = "node #1: `Softmax` cannot be translated: its attribute `axis` is of another kind";
+  CHECK(errors_with([](auto&) {}) == "");
+  CHECK(errors_with([&](auto& m) { axis(m)->clear_type(); }) == "");
+  CHECK(errors_with([&](auto& m) { axis(m)->clear_i(); }) == "");
+  CHECK(errors_with([&](auto& m) { axis(m)->set_type(onnx_pb::AttributeProto::FLOAT); }) == wrong);
+  CHECK(errors_with([&](auto& m) {
+          axis(m)->clear_i();
+          axis(m)->set_f(1);
+        }) == wrong);
+}
+
+TEST_CASE(
+    "names that are given twice are errors, an input with an initialiser and a domain that is imported twice none") {
+  const std::string no_model = "`model.onnx` is not an ONNX model: ";
+  CHECK(errors_with([](auto& m) { *m.mutable_graph()->add_input() = m.graph().input(0); }) ==
+        no_model + "two inputs of a graph are called `x`");
+  CHECK(errors_with([](auto& m) { *m.mutable_graph()->add_initializer() = m.graph().initializer(0); }) ==
+        no_model + "two initialisers of a graph are called `w`");
+  const auto function = [](auto& m) { m.add_functions()->set_name("F"); };
+  CHECK(errors_with([&](auto& m) {
+          function(m);
+          function(m);
+        }) == no_model + "two of its functions are called `F`");
+  CHECK(errors_with([&](auto& m) {
+          function(m);
+          function(m);
+          m.mutable_functions(1)->set_overload("other");
+        }) == "");
+  CHECK(errors_with([&](auto& m) {
+          function(m);
+          m.mutable_functions(0)->add_input("a");
+          m.mutable_functions(0)->add_input("a");
+        }) == no_model + "two inputs of the function `F` are called `a`");
+  CHECK(errors_with([](auto& m) {
+          m.mutable_graph()->add_input()->set_name("w");
+          m.add_opset_import()->set_version(13);
+        }) == "");
+}
+
+TEST_CASE("elements that are more than an axis has, and pieces that it has not, are errors of the run") {
+  const auto run = [](const std::string& model, const std::string& inputs) {
+    const ModelFile file(rldb::onnx::test::model_bytes(model));
+    session::Session session;
+    source::Diagnostics found;
+    REQUIRE(session.load_file(file.path(), found));
+    return values_of(session, inputs);
+  };
+  const std::string topk = "opset 11\ninput x: float[3]\ninput k: int64[1]\nv, i = TopK(x, k)\noutput v\n";
+  CHECK(run(topk, "1 3 2; 4").find("(4 vs. 3)") != std::string::npos);
+  CHECK(run(topk, "1 3 2; -2").find("(-2 vs. 0)") != std::string::npos);
+  const std::string halves = "opset 13\ninput x: float[n]\na, b = Split(x)\noutput b\n";
+  CHECK(run(halves, "3:").find("(3 vs. 2)") != std::string::npos);
+  const std::string quarters = "opset 18\ninput x: float[n]\na, b, c, d = Split(x) {num_outputs = 4}\noutput d\n";
+  CHECK(run(quarters, "5:").find("(-1 vs. 0)") != std::string::npos);
+  CHECK(run(quarters, "7:") == "float32(1) 6");
+}
+
+namespace {
+
 // A field of bytes, as protobuf writes it.
 std::string bytes_field(int number, const std::string& bytes) {
   std::string out(1, char(number << 3 | 2));

@@ -138,8 +138,7 @@ Made mish(NodeContext& c) {
 
 Made gelu(NodeContext& c) {
   Chain m(c);
-  const std::string how = c.text(key::Approximate, "none");
-  if (how != "tanh" && how != "none") return refuse(fmt::format("there is no approximation `{}`", how));
+  RLDB_TRY(const std::string how, c.word(key::Approximate, "none", {"none", "tanh"}));
   return m.done(m.unary(how == "tanh" ? op::NnGeluTanh : op::NnGelu, m.in(0)));
 }
 

@@ -112,6 +112,9 @@ Made extreme(NodeContext& c) {
 }
 
 Made mean(NodeContext& c) {
+  RLDB_TRY(const ir::TensorType* t, c.type(0));
+  if (!t->dtype.is_float())
+    return refuse("its operands are not floating-point numbers, of which alone ONNX has a mean");
   RLDB_TRY(const Expr* sum, one_by_one(c));
   return c.with_scalar(op::Divide, sum, double(c.count()));
 }
@@ -140,8 +143,7 @@ Made modulo(NodeContext& c) {
 Made bit_shift(NodeContext& c) {
   RLDB_TRY(const Expr* a, c.in(0));
   RLDB_TRY(const Expr* b, c.in(1));
-  const std::string way = c.text(key::Direction, "");
-  if (way != "LEFT" && way != "RIGHT") return refuse(fmt::format("there is no direction `{}`", way));
+  RLDB_TRY(const std::string way, c.word(key::Direction, "", {"LEFT", "RIGHT"}));
   return c.each(way == "LEFT" ? op::LeftShift : op::RightShift, a, b);
 }
 

@@ -133,10 +133,8 @@ Made pad(NodeContext& c) {
   const std::size_t rank = m.rank(x);
   if (!m.good()) return m.done(nullptr);
   RLDB_TRY(const Dims pads, pads_of(c, rank));
-  const std::string given = c.text(key::Mode, "constant");
+  RLDB_TRY(const std::string given, c.word(key::Mode, "constant", {"constant", "reflect", "edge", "wrap"}));
   const std::string mode = given == "wrap" ? "circular" : given;
-  if (mode != "constant" && mode != "reflect" && mode != "edge" && mode != "circular")
-    return refuse(fmt::format("there is no mode `{}`", given));
   std::optional<Ints> numbers = as_numbers(pads);
   if (!numbers || (mode == "constant" && c.has(2) && !c.is_literal(2))) return pad_by_dims(m, x, pads, mode);
   double value = c.real(key::Value, 0);
@@ -185,22 +183,24 @@ Ints second_to_last(std::size_t rank) {
   return axes;
 }
 
-std::string_view sampling_method(const std::string& mode) {
-  if (mode == "linear" || mode == "bilinear") return "bilinear";
-  if (mode == "cubic" || mode == "bicubic") return "bicubic";
-  return "nearest";
+// The words of version 16, and those of version 20.
+ir::Result<std::string_view> sampling_method(const NodeContext& c) {
+  RLDB_TRY(const std::string mode, c.word(key::Mode, "linear", {"linear", "nearest", "cubic", "bilinear", "bicubic"}));
+  return std::string_view(mode == "nearest" ? "nearest" : mode.ends_with("cubic") ? "bicubic" : "bilinear");
 }
 
 }  // namespace
 
 Made grid_sample(NodeContext& c) {
+  RLDB_TRY(const std::string_view method, sampling_method(c));
+  RLDB_TRY(const std::string around, c.word(key::PaddingMode, "zeros", {"zeros", "border", "reflection"}));
   Chain m(c);
   const Expr* x = m.in(0);
   const std::size_t rank = m.rank(x);
   return m.done(m.op(op::ImageGridSample, {x, m.permute(m.in(1), last_to_second(rank))},
-                     {{op_attr::Method, c.ctx.attr(sampling_method(c.text(key::Mode, "linear")))},
+                     {{op_attr::Method, c.ctx.attr(method)},
                       {op_attr::Layout, c.ctx.attr(rank == 5 ? "NCDHW" : "NCHW")},
-                      {op_attr::PaddingMode, c.ctx.attr(c.text(key::PaddingMode, "zeros"))},
+                      {op_attr::PaddingMode, c.ctx.attr(around)},
                       {op_attr::AlignCorners, c.ctx.attr(c.integer(key::AlignCorners, 0) != 0)}}));
 }
 
@@ -260,9 +260,8 @@ Made depth_to_space(NodeContext& c) {
   const std::int64_t b = c.integer(key::Blocksize, 1);
   if (!m.good() || d.size() != 4 || b < 1) return m.done(m.fail("its data is not an image, or its block is empty"));
   const Expr *n = c.i64(b), *deep = ir::floor_div(c.ctx, d[1], c.i64(b * b));
-  const std::string mode = c.text(key::Mode, "DCR");
+  RLDB_TRY(const std::string mode, c.word(key::Mode, "DCR", {"DCR", "CRD"}));
   const bool columns = mode == "DCR";
-  if (!columns && mode != "CRD") return refuse(fmt::format("there is no mode `{}`", mode));
   const Expr* split = m.reshape(x, columns ? Dims{d[0], n, n, deep, d[2], d[3]} : Dims{d[0], deep, n, n, d[2], d[3]});
   const Expr* moved = m.permute(split, columns ? Ints{0, 3, 4, 1, 5, 2} : Ints{0, 1, 4, 2, 5, 3});
   return m.done(m.reshape(moved, {d[0], deep, ir::mul(c.ctx, d[2], n), ir::mul(c.ctx, d[3], n)}));
@@ -305,7 +304,8 @@ Made non_max_suppression(NodeContext& c) {
   // Checked when the program runs, where no proof shows it.
   const Expr* box_dims[] = {score_dims[0], score_dims[2], c.i64(4)};
   for (std::size_t k = 0; k < 3; ++k) boxes = c.with_dim(boxes, k, box_dims[k]);
-  if (c.integer(key::CenterPointBox, 0) != 0) boxes = corners_of(m, boxes);
+  RLDB_TRY(const std::int64_t centred, c.choice(key::CenterPointBox, 0, {0, 1}));
+  if (centred != 0) boxes = corners_of(m, boxes);
   const DType t = DType::Float(32);
   const auto scalar = [&](std::size_t i, DType type, double otherwise) {
     return c.has(i) ? m.reshape(m.in(i), {}) : m.lit(type, otherwise);

@@ -74,12 +74,9 @@ const Expr* tuples_from_start(Chain& m, const Expr* indices, const Dims& dims, s
   return m.where(m.each(op::Less, indices, m.lit(indices, 0)), m.add(indices, length), indices);
 }
 
-std::string_view reduction_of(const NodeContext& c) {
-  const std::string given = c.text(key::Reduction, "none");
-  if (given == "none") return "update";
-  for (const std::string_view known : {"add", "mul", "max", "min"})
-    if (given == known) return known;
-  return {};
+ir::Result<std::string> reduction_of(const NodeContext& c) {
+  RLDB_TRY(std::string given, c.word(key::Reduction, "none", {"none", "add", "mul", "max", "min"}));
+  return given == "none" ? std::string("update") : given;
 }
 
 }  // namespace
@@ -98,8 +95,7 @@ Made scatter_elements(NodeContext& c) {
   const Expr* x = m.in(0);
   const std::size_t axis = m.axis(c.integer(key::Axis, 0), x);
   const Dims dims = m.dims(x);
-  const std::string_view how = reduction_of(c);
-  if (how.empty()) return refuse(fmt::format("there is no reduction `{}`", c.text(key::Reduction, "")));
+  RLDB_TRY(const std::string how, reduction_of(c));
   if (!m.good()) return m.done(nullptr);
   return m.done(m.op(op::ScatterElements, {x, m.from_start(m.in(1), dims[axis]), m.in(2)},
                      {{op_attr::Axis, c.ctx.attr(std::int64_t(axis))}, {op_attr::Reduction, c.ctx.attr(how)}}));
@@ -123,8 +119,7 @@ const Expr* with_dims_of_places(Chain& m, const Expr* updates, const Dims& indic
 Made scatter_nd(NodeContext& c) {
   Chain m(c);
   const Expr* x = m.in(0);
-  const std::string_view how = reduction_of(c);
-  if (how.empty()) return refuse(fmt::format("there is no reduction `{}`", c.text(key::Reduction, "")));
+  RLDB_TRY(const std::string how, reduction_of(c));
   const Expr* indices = tuples_from_start(m, m.in(1), m.dims(x), 0);
   const Expr* updates = with_dims_of_places(m, m.in(2), m.dims(indices), m.dims(x));
   return m.done(m.op(op::ScatterNd, {x, indices, updates}, {{op_attr::Reduction, c.ctx.attr(how)}}));
@@ -336,10 +331,12 @@ Made compress(NodeContext& c) {
 }
 
 Made reverse_sequence(NodeContext& c) {
+  RLDB_TRY(const std::int64_t time, c.choice(key::TimeAxis, 0, {0, 1}));
+  RLDB_TRY(const std::int64_t batch, c.choice(key::BatchAxis, 1, {0, 1}));
+  if (time == batch) return refuse(fmt::format("axis {} is both its time and its batch", time));
   Chain m(c);
   return m.done(m.op(op::ReverseSequence, {m.in(0), m.in(1)},
-                     {{op_attr::SeqAxis, c.ctx.attr(c.integer(key::TimeAxis, 0))},
-                      {op_attr::BatchAxis, c.ctx.attr(c.integer(key::BatchAxis, 1))}}));
+                     {{op_attr::SeqAxis, c.ctx.attr(time)}, {op_attr::BatchAxis, c.ctx.attr(batch)}}));
 }
 
 }  // namespace rldb::onnx::bodies

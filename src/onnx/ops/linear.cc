@@ -68,10 +68,17 @@ Made determinant(NodeContext& c) {
   const Expr* x = m.in(0);
   const std::size_t rank = m.rank(x);
   if (!m.good() || rank < 2) return m.done(m.fail("its operand is not a matrix"));
-  const std::int64_t n = m.size(x, rank - 1);
+  const std::int64_t n = m.size(x, rank - 1), rows = m.size(x, rank - 2);
+  RLDB_TRY_VOID(m.done(nullptr));
   constexpr std::int64_t kMostExpanded = 5;
-  if (n < 1 || n > kMostExpanded)
-    return refuse(fmt::format("only matrices of up to {} rows are translated", kMostExpanded));
+  if (rows != n) return refuse(fmt::format("its matrix is not square: it is of {} x {}", rows, n));
+  if (n > kMostExpanded)
+    return refuse(fmt::format("its matrix has {} rows, and up to {} are translated", n, kMostExpanded));
+  if (n == 0) {
+    Dims batch = m.dims(x);
+    batch.resize(rank - 2);
+    return m.done(m.full(batch, m.dtype(x), 1));  // the empty product
+  }
   return m.done(determinant_of(m, x, n, rank));
 }
 

@@ -33,9 +33,8 @@ const Expr* weighted_loss(Chain& m, const Expr* scores, const Expr* target) {
     weight = weight ? m.mul(weight, kept) : kept;
   }
   if (weight) loss = m.mul(loss, weight);
-  const std::string how = c.text(key::Reduction, "mean");
-  if (how == "none") return loss;
-  if (how != "sum" && how != "mean") return m.fail(fmt::format("there is no reduction `{}`", how));
+  const std::string how = m.take(c.word(key::Reduction, "mean", {"none", "sum", "mean"}));
+  if (!m.good() || how == "none") return loss;
   const Ints all = iota(0, std::int64_t(dims.size()));
   const Expr* sum = m.reduce(op::Sum, loss, all, false);
   if (how == "sum") return sum;

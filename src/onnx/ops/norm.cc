@@ -168,7 +168,8 @@ Made lp_norm(NodeContext& c) {
   Chain m(c);
   const Expr* x = m.in(0);
   const Ints axes{std::int64_t(m.axis(c.integer(key::Axis, -1), x))};
-  const bool first = c.integer(key::P, 2) == 1;
+  RLDB_TRY(const std::int64_t order, c.choice(key::P, 2, {1, 2}));
+  const bool first = order == 1;
   const Expr* sum = m.reduce(op::Sum, first ? m.unary(op::Abs, x) : m.mul(x, x), axes, true);
   // Zeros stay zeros.
   const Expr* norm = first ? sum : m.sqrt(sum);

@@ -119,12 +119,13 @@ Made max_pool(NodeContext& c) {
   make_last_window_whole(p);
   RLDB_TRY(const Expr* made, pooled(c, kMaxPool[p.spatial.size() - 1], x, p.window, p.ceil, false));
   RLDB_TRY(made, without_windows_behind(c, made, p));
+  RLDB_TRY(const std::int64_t order, c.choice(key::StorageOrder, 0, {0, 1}));
   if (!c.wants(1)) return made;
   RLDB_TRY(const Dims dims, c.dims_of(made));
   RLDB_TRY(const Expr* places, c.kernel("onnx_max_pool_places", {x, made}, [&](Te& te) {
     Dims to;
     for (const Expr* d : te.in[1]->shape) to.push_back(d);
-    return largest_places(te, p.window, to, c.integer(key::StorageOrder, 0) != 0);
+    return largest_places(te, p.window, to, order != 0);
   }));
   return static_cast<const Expr*>(c.ctx.tuple(Exprs{made, places}));
 }

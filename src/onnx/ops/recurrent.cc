@@ -11,6 +11,7 @@
 #include "rldb/ir/op/compare.h"
 #include "rldb/ir/op/function.h"
 #include "rldb/ir/op/unary.h"
+#include "rldb/support/text.h"
 
 namespace rldb::onnx::bodies {
 
@@ -41,7 +42,7 @@ struct Layer {
   std::int64_t gates = 1;  // blocks of rows in the weights
   std::int64_t hidden = 1, steps = 1, directions = 1;
   const Expr* batch = nullptr;
-  bool batch_first = false;
+  bool batch_first = false, reverse = false;
   std::vector<Activation> activations;  // of each direction
   double clip = 0;
 };
@@ -124,7 +125,10 @@ ir::Result<Layer> layer_of(NodeContext& c, std::int64_t gates, const std::vector
   const Expr *x = m.in(0), *r = m.in(2);
   Layer layer;
   layer.gates = gates;
-  layer.batch_first = c.integer(key::Layout, 0) != 0;
+  RLDB_TRY(const std::int64_t layout, c.choice(key::Layout, 0, {0, 1}));
+  RLDB_TRY(const std::string way, c.word(key::Direction, "forward", {"forward", "reverse", "bidirectional"}));
+  layer.batch_first = layout != 0;
+  layer.reverse = way == "reverse";
   layer.steps = m.size(x, layer.batch_first ? 1 : 0);
   layer.directions = m.size(r, 0);
   layer.hidden = m.size(r, 2);
@@ -133,6 +137,9 @@ ir::Result<Layer> layer_of(NodeContext& c, std::int64_t gates, const std::vector
   layer.batch = dims[layer.batch_first ? 0 : 1];
   if (const std::int64_t given = c.integer(key::HiddenSize, layer.hidden); given != layer.hidden)
     return refuse(fmt::format("its hidden size is {}, and that of its weights {}", given, layer.hidden));
+  if (const std::int64_t directions = way == "bidirectional" ? 2 : 1; layer.directions != directions)
+    return refuse(fmt::format("its direction is `{}`, and its weights are for {}", way,
+                              support::counted(std::size_t(layer.directions), "direction")));
   if (layer.steps > kMostTimeSteps) return refuse(fmt::format("its sequence is longer than {}", kMostTimeSteps));
   layer.activations = activations_of(c, defaults, layer.directions);
   layer.clip = c.real(key::Clip, 0);
@@ -206,11 +213,10 @@ const Expr* stacked(Chain& m, Exprs parts, std::int64_t axis) {
 template <class Cell>
 Made recurrent(NodeContext& c, const Layer& layer, bool has_cell, Cell&& cell) {
   Chain m(c);
-  const std::string way = c.text(key::Direction, "forward");
   std::vector<Direction> all;
   for (std::int64_t d = 0; d < layer.directions; ++d) {
     const State first{first_state(m, layer, 5, d), has_cell ? first_state(m, layer, 6, d) : nullptr};
-    all.push_back(run_direction(m, layer, d, first, way == "reverse" || d == 1, cell(m, d)));
+    all.push_back(run_direction(m, layer, d, first, layer.reverse || d == 1, cell(m, d)));
     if (!m.good()) return m.done(nullptr);
   }
   const std::int64_t axis = layer.batch_first ? 1 : 0;

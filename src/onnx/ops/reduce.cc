@@ -166,8 +166,10 @@ Made none_of(Chain& m, const Expr* x, std::size_t axis) {
   return m.good() ? Made(static_cast<const Expr*>(m.ctx.tuple(Exprs{values, places}))) : m.done(nullptr);
 }
 
-// As many of each tensor of a tuple; more than there are is an error when the program runs.
-Made first_of(NodeContext& c, const Expr* tuple, std::size_t axis, const Expr* count) {
+// As many of each tensor of a tuple; more than there are, or fewer than none, are an error when the program runs.
+Made first_of(NodeContext& c, const Expr* tuple, std::size_t axis, const Expr* count, const Expr* extent) {
+  c.blocks.emit_match_cast(c.ctx.shape(Dims{ir::max(c.ctx, extent, count)}), c.ctx.shape_type(Dims{extent}));
+  c.blocks.emit_match_cast(c.ctx.shape(Dims{ir::min(c.ctx, count, c.i64(0))}), c.ctx.shape_type(Dims{c.i64(0)}));
   RLDB_TRY(const Exprs all, c.fields_of(tuple));
   Exprs made;
   const Expr *axes[] = {c.i64(std::int64_t(axis))}, *begin[] = {c.i64(0)}, *end[] = {count}, *step[] = {c.i64(1)};
@@ -204,7 +206,7 @@ Made top_k(NodeContext& c) {
                            {op_attr::Axis, c.ctx.attr(std::int64_t(axis))},
                            {op_attr::Largest, c.ctx.attr(c.integer(key::Largest, 1) != 0)},
                            {op_attr::Dtype, c.ctx.attr(DType::Int(64))}});
-  return k || !m.good() ? m.done(made) : first_of(c, made, axis, given[0]);
+  return k || !m.good() ? m.done(made) : first_of(c, made, axis, given[0], m.dims(x)[axis]);
 }
 
 // (values, the first index of each, the inverse, counts); their number is known at run time only.

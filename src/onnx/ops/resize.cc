@@ -31,9 +31,29 @@ struct Resize {
   bool larger = false, smaller = false;  // keep_aspect_ratio_policy: not_smaller, not_larger
 };
 
-std::string method_of(const NodeContext& c) {
-  const std::string mode = c.text(key::Mode, "nearest");
-  return mode == "bilinear" || mode == "trilinear" ? "linear" : mode;
+// The first versions have other names of `linear`, and no `cubic`.
+ir::Result<std::string> method_of(const NodeContext& c, bool old) {
+  if (!old) return c.word(key::Mode, "nearest", {"nearest", "linear", "cubic"});
+  RLDB_TRY(std::string mode, c.word(key::Mode, "nearest", {"nearest", "linear", "bilinear", "trilinear"}));
+  return mode == "nearest" ? mode : std::string("linear");
+}
+
+ir::Result<ResizeMode> mode_of(const NodeContext& c, bool old) {
+  ResizeMode mode;
+  RLDB_TRY(mode.method, method_of(c, old));
+  mode.coordinates = "asymmetric";
+  mode.nearest = "floor";
+  if (!old) {
+    RLDB_TRY(mode.coordinates, c.word(key::CoordinateTransformationMode, "half_pixel",
+                                      {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners",
+                                       "asymmetric", "tf_half_pixel_for_nn", "tf_crop_and_resize"}));
+    RLDB_TRY(mode.nearest, c.word(key::NearestMode, "round_prefer_floor",
+                                  {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"}));
+  }
+  mode.cubic = c.real(key::CubicCoeffA, -0.75);
+  mode.exclude_outside = c.integer(key::ExcludeOutside, 0) != 0;
+  mode.antialias = c.integer(key::Antialias, 0) != 0;
+  return mode;
 }
 
 ir::Result<Resize> resize_of(NodeContext& c) {
@@ -41,14 +61,10 @@ ir::Result<Resize> resize_of(NodeContext& c) {
   RLDB_TRY(r.x, c.in(0));
   RLDB_TRY(r.dims, c.dims_of(r.x));
   const bool old = c.opset < 11;  // and Upsample, of which there is no newer version
-  r.mode = {method_of(c),
-            old ? "asymmetric" : c.text(key::CoordinateTransformationMode, "half_pixel"),
-            old ? "floor" : c.text(key::NearestMode, "round_prefer_floor"),
-            c.real(key::CubicCoeffA, -0.75),
-            c.integer(key::ExcludeOutside, 0) != 0,
-            c.integer(key::Antialias, 0) != 0};
+  RLDB_TRY(r.mode, mode_of(c, old));
   r.outside = c.real(key::ExtrapolationValue, 0);
-  const std::string policy = c.text(key::KeepAspectRatioPolicy, "stretch");
+  RLDB_TRY(const std::string policy,
+           c.word(key::KeepAspectRatioPolicy, "stretch", {"stretch", "not_larger", "not_smaller"}));
   r.larger = policy == "not_smaller";
   r.smaller = policy == "not_larger";
   for (const std::int64_t a : c.ints(key::Axes).value_or(iota(0, std::int64_t(r.dims.size())))) {
@@ -215,8 +231,6 @@ Made extrapolated(NodeContext& c, const Expr* x, std::size_t axis, const Taps& t
 
 Made resize(NodeContext& c) {
   RLDB_TRY(const Resize r, resize_of(c));
-  if (r.mode.method != "nearest" && r.mode.method != "linear" && r.mode.method != "cubic")
-    return refuse(fmt::format("there is no mode `{}`", r.mode.method));
   // The oldest versions round up where they make an axis smaller.
   const bool rounds_up = c.opset < 11 && r.mode.method == "nearest";
   const bool shrinks = std::any_of(r.scales.begin(), r.scales.end(), [](double s) { return s < 1; });

@@ -110,11 +110,13 @@ Made max_roi_pool(NodeContext& c) {
 Made roi_align(NodeContext& c) {
   Regions of;
   RLDB_TRY(of.size, pooled_size(c));
-  const std::string how = c.text(key::CoordinateTransformationMode, c.opset < 16 ? "output_half_pixel" : "half_pixel");
+  RLDB_TRY(const std::string how,
+           c.word(key::CoordinateTransformationMode, c.opset < 16 ? "output_half_pixel" : "half_pixel",
+                  {"half_pixel", "output_half_pixel"}));
   of.scale = c.real(key::SpatialScale, 1);
   of.samples = c.integer(key::SamplingRatio, 0);
   of.half_pixel = how == "half_pixel";
-  const std::string mode = c.text(key::Mode, "avg");
+  RLDB_TRY(const std::string mode, c.word(key::Mode, "avg", {"avg", "max"}));
   Chain m(c);
   const Expr *x = m.in(0), *regions = m.in(1);
   if (mode == "max" && of.samples > 0) {

@@ -16,6 +16,7 @@
 #include "rldb/ir/op/unary.h"
 #include "rldb/ir/op_attr/axis_role_attr.h"
 #include "rldb/ir/op_attr/dtype_attr.h"
+#include "rldb/support/text.h"
 
 namespace rldb::onnx::bodies {
 
@@ -271,36 +272,38 @@ Made concat(NodeContext& c) {
 
 namespace {
 
-// Of a vector that is known, into pieces of these sizes; equal ones if none are given.
-bool split_known(NodeContext& c, Ints sizes) {
-  const auto x = c.known(0);
-  if (!x || x->rank != 1 || c.outputs() == 0) return false;
-  const std::size_t parts = c.outputs(), n = x->items.size(), each = (n + parts - 1) / parts;
-  if (sizes.empty())
-    for (std::size_t i = 0; i < parts; ++i) sizes.push_back(std::int64_t(std::min(each, n - std::min(n, i * each))));
+// Of a vector that is known, into pieces of these sizes.
+const Expr* split_known(NodeContext& c, const Known& x, const Ints& sizes) {
   std::size_t at = 0;
-  Values pieces;
   for (const std::int64_t size : sizes) {
-    if (size < 0 || std::size_t(size) > n - at) return false;
-    const auto begin = x->items.begin() + std::ptrdiff_t(at);
-    pieces.push_back({nullptr, std::make_shared<const Known>(Known{x->dtype, 1, Exprs(begin, begin + size)})});
+    const auto begin = x.items.begin() + std::ptrdiff_t(at);
+    c.results.push_back({nullptr, std::make_shared<const Known>(Known{x.dtype, 1, Exprs(begin, begin + size)})});
     at += std::size_t(size);
   }
-  if (at != n) return false;
-  c.results = std::move(pieces);
-  return true;
+  return nullptr;
 }
 
-}  // namespace
+// Of the same size each.
+ir::Result<Dims> equal_sizes(NodeContext& c, const Expr* extent, std::size_t axis, std::int64_t parts) {
+  if (const auto n = int_of(extent); n && *n % parts != 0)
+    return refuse(fmt::format("axis {} has {} elements, which are not {} equal pieces", axis, *n, parts));
+  return Dims(std::size_t(parts), ir::floor_div(c.ctx, extent, c.i64(parts)));
+}
 
-namespace {
-
-// Of equal sizes, but for the last ones. ONNX divides so that only they may be smaller, or empty.
-Dims equal_sizes(NodeContext& c, const Expr* extent, std::int64_t parts) {
+// From opset 18: of the same size each but for the last one, which may be smaller. That there is something left for it
+// is checked when the program runs, if no number shows it: 5 elements are not 4 pieces of 2.
+ir::Result<Dims> counted_sizes(NodeContext& c, const Expr* extent, std::size_t axis, std::int64_t parts) {
   const Expr* each = ir::floor_div(c.ctx, ir::add(c.ctx, extent, c.i64(parts - 1)), c.i64(parts));
-  const auto end = [&](std::int64_t i) { return ir::min(c.ctx, ir::mul(c.ctx, each, c.i64(i)), extent); };
-  Dims sizes;
-  for (std::int64_t i = 0; i < parts; ++i) sizes.push_back(ir::sub(c.ctx, end(i + 1), end(i)));
+  const Expr* before = ir::mul(c.ctx, each, c.i64(parts - 1));
+  const auto n = int_of(extent), full = int_of(before);
+  if (n && full && *full > *n)
+    return refuse(fmt::format("axis {} has {} elements, which are not {} pieces of {} and a smaller one", axis, *n,
+                              parts - 1, *int_of(each)));
+  if (!n && parts > 2)
+    c.blocks.emit_match_cast(c.ctx.shape(Dims{ir::min(c.ctx, ir::sub(c.ctx, extent, before), c.i64(0))}),
+                             c.ctx.shape_type(Dims{c.i64(0)}));
+  Dims sizes(std::size_t(parts), each);
+  sizes.back() = ir::sub(c.ctx, extent, before);
   return sizes;
 }
 
@@ -323,43 +326,65 @@ ir::Result<Exprs> pieces_of(NodeContext& c, const Expr* x, Dims dims, const Dims
   return made;
 }
 
-ir::Result<Dims> split_sizes(NodeContext& c, const Expr* extent) {
-  if (c.has(1)) return c.shape_in(1);
+// Sizes are an operand in version 1 and from 13 on, an attribute up to 11; their number is one from 18 on.
+ir::Result<Dims> split_sizes(NodeContext& c, const Expr* extent, std::size_t axis) {
+  const auto parts = std::int64_t(c.outputs());
+  const Ints listed = c.ints(key::Split).value_or(Ints());
+  if (parts == 0) return refuse("it has no outputs");
   Dims sizes;
-  for (const std::int64_t n : c.ints(key::Split).value_or(Ints())) sizes.push_back(c.i64(n));
-  if (!sizes.empty()) return sizes;
-  const auto parts = std::int64_t(std::max<std::size_t>(1, c.outputs()));
-  return equal_sizes(c, extent, parts);
+  if (c.has(1)) {
+    RLDB_TRY(sizes, c.shape_in(1));
+  }
+  if (!c.has(1))
+    for (const std::int64_t n : listed) sizes.push_back(c.i64(n));
+  const bool has_sizes = c.has(1) || !listed.empty(), is_counted = c.opset >= 18 && c.attr(key::NumOutputs);
+  if (has_sizes && is_counted) return refuse("it has both the sizes of its pieces and their number (`num_outputs`)");
+  if (has_sizes && sizes.size() != std::size_t(parts))
+    return refuse(fmt::format("it has {} and {}", support::counted(sizes.size(), "size"),
+                              support::counted(std::size_t(parts), "output")));
+  if (has_sizes) return sizes;
+  if (c.opset < 18) return equal_sizes(c, extent, axis, parts);
+  if (!is_counted) return refuse("it has neither the sizes of its pieces nor their number (`num_outputs`)");
+  if (const std::int64_t count = c.integer(key::NumOutputs, 0); count != parts)
+    return refuse(
+        fmt::format("its `num_outputs` is {}, and it has {}", count, support::counted(std::size_t(parts), "output")));
+  return counted_sizes(c, extent, axis, parts);
 }
 
 }  // namespace
 
 Made split(NodeContext& c) {
-  if (!c.has(1) || c.is_literal(1)) {
-    RLDB_TRY(const auto given, c.ints_of(key::Split, 1));
-    if (split_known(c, given.value_or(Ints()))) return nullptr;
+  const auto known = c.known(0);
+  const bool is_vector = known && known->rank == 1;
+  Dims dims;
+  if (is_vector) {
+    dims = {c.i64(std::int64_t(known->items.size()))};
+  } else {
+    RLDB_TRY(dims, c.dims(0));
   }
-  RLDB_TRY(const Expr* x, c.in(0));
-  RLDB_TRY(const Dims dims, c.dims_of(x));
   RLDB_TRY(const std::size_t axis, c.axis(c.integer(key::Axis, 0), dims.size()));
-  RLDB_TRY(const Dims sizes, split_sizes(c, dims[axis]));
-  Ints ends;
+  RLDB_TRY(const Dims sizes, split_sizes(c, dims[axis], axis));
+  Ints numbers, ends;
   std::int64_t end = 0;
   constexpr std::int64_t kMostElements = std::int64_t(1) << 40;  // their sum does not overflow
-  for (const Expr* size : sizes) {
-    const auto n = int_of(size);
-    if (n && (*n < 0 || *n > kMostElements)) return refuse(fmt::format("a piece has {} elements", *n));
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    const auto n = int_of(sizes[i]);
+    if (n && (*n < 0 || *n > kMostElements)) return refuse(fmt::format("piece {} has {} elements", i, *n));
+    if (n) numbers.push_back(*n);
     if (n) ends.push_back(end += *n);
   }
   if (ends.size() != sizes.size()) {
+    RLDB_TRY(const Expr* x, c.in(0));
     RLDB_TRY(const Exprs made, pieces_of(c, x, dims, sizes, axis));
     return static_cast<const Expr*>(c.ctx.tuple(made));
   }
   if (int_of(dims[axis]).value_or(end) != end)
     return refuse(
         fmt::format("its pieces have {} elements along axis {}, which has {}", end, axis, *int_of(dims[axis])));
+  if (is_vector) return split_known(c, *known, numbers);
+  RLDB_TRY(const Expr* x, c.in(0));
   x = c.with_dim(x, axis, c.i64(end));
-  if (!ends.empty()) ends.pop_back();
+  ends.pop_back();
   RLDB_TRY(const Exprs pieces, c.pieces(x, ends, std::int64_t(axis)));
   return static_cast<const Expr*>(c.ctx.tuple(pieces));
 }
@@ -407,20 +432,26 @@ Made tile(NodeContext& c) {
 
 Made constant(NodeContext& c) {
   for (const auto& a : c.node.attribute()) {
-    const auto* value = c.attr(a.name());
-    if (!value) return refuse("its value is not given by the call of its function");
-    if (a.name() == key::Value && value->has_t()) {
-      RLDB_TRY(const runtime::Value made, tensor_value(value->t(), std::string(c.folder)));
+    if (!c.attr(a.name())) return refuse("its value is not given by the call of its function");
+    if (a.name() == key::Value) {
+      const auto* tensor = c.tensor(key::Value);
+      if (!tensor) return refuse("its value is no tensor");
+      RLDB_TRY(const runtime::Value made, tensor_value(*tensor, std::string(c.folder)));
       return static_cast<const Expr*>(c.ctx.constant(made));
     }
-    const auto as_float = [&](float v) { return static_cast<const Expr*>(c.ctx.float_imm(DType::Float(64), v)); };
+    const auto as_float = [&](double v) { return static_cast<const Expr*>(c.ctx.float_imm(DType::Float(64), v)); };
     Exprs items;
-    for (const float v : value->floats()) items.push_back(as_float(v));
-    for (const std::int64_t v : value->ints()) items.push_back(c.i64(v));
-    if (a.name() == key::ValueFloat) return c.tensor_from({DType::Float(32), 0, {as_float(value->f())}});
-    if (a.name() == key::ValueInt) return c.tensor_from({DType::Int(64), 0, {c.i64(value->i())}});
-    if (a.name() == key::ValueFloats) return c.tensor_from({DType::Float(32), 1, items});
-    if (a.name() == key::ValueInts) return c.tensor_from({DType::Int(64), 1, items});
+    if (a.name() == key::ValueFloat)
+      return c.tensor_from({DType::Float(32), 0, {as_float(c.real(key::ValueFloat, 0))}});
+    if (a.name() == key::ValueInt) return c.tensor_from({DType::Int(64), 0, {c.i64(c.integer(key::ValueInt, 0))}});
+    if (a.name() == key::ValueFloats) {
+      for (const double v : c.reals(key::ValueFloats)) items.push_back(as_float(v));
+      return c.tensor_from({DType::Float(32), 1, items});
+    }
+    if (a.name() == key::ValueInts) {
+      for (const std::int64_t v : c.ints(key::ValueInts).value_or(Ints())) items.push_back(c.i64(v));
+      return c.tensor_from({DType::Int(64), 1, items});
+    }
     return refuse(fmt::format("its value is a `{}`", a.name()));
   }
   return refuse("it has no value");
@@ -429,8 +460,8 @@ Made constant(NodeContext& c) {
 Made constant_of_shape(NodeContext& c) {
   RLDB_TRY(const Dims dims, c.shape_in(0));
   const Expr* value = c.scalar(DType::Float(32), 0);
-  if (const auto* a = c.attr(key::Value); a && a->has_t()) {
-    RLDB_TRY(const runtime::Value made, tensor_value(a->t(), std::string(c.folder)));
+  if (const auto* given = c.tensor(key::Value)) {
+    RLDB_TRY(const runtime::Value made, tensor_value(*given, std::string(c.folder)));
     RLDB_TRY(value, c.reshape(c.ctx.constant(made), {}));
     if (made.as_tensor().element_count() != 1) return refuse("its value is not one number");
     auto scalar =
@@ -488,6 +519,8 @@ Made range(NodeContext& c) {
 
 namespace {
 
+constexpr std::string_view kNoDiagonal = "its diagonal is not one number";
+
 // The diagonal is known at run time only.
 Made triangle_at_run_time(NodeContext& c, std::string_view kept_where) {
   Chain m(c);
@@ -496,7 +529,13 @@ Made triangle_at_run_time(NodeContext& c, std::string_view kept_where) {
   if (!m.good()) return m.done(nullptr);
   if (dims.size() < 2) return refuse("its data is no matrix");
   const Expr *rows = m.positions(dims[dims.size() - 2], 0, 2), *columns = m.positions(dims.back(), 1, 2);
-  const Expr* diagonal = m.reshape(m.cast(m.in(1), DType::Int(64)), {});
+  const Expr* diagonal = m.in(1);
+  const Dims sizes = m.dims(diagonal);
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    if (int_of(sizes[i]).value_or(1) != 1) return refuse(std::string(kNoDiagonal));
+    diagonal = c.with_dim(diagonal, i, c.i64(1));
+  }
+  diagonal = m.reshape(diagonal, {});
   return m.done(m.where(m.each(kept_where, m.sub(columns, rows), diagonal), x, m.lit(x, 0)));
 }
 
@@ -504,12 +543,17 @@ Made triangle_at_run_time(NodeContext& c, std::string_view kept_where) {
 
 Made triangle(NodeContext& c) {
   const bool upper = c.integer(key::Upper, 1) != 0;
+  if (c.has(1)) {
+    RLDB_TRY(const ir::TensorType* k, c.type(1));
+    if (k->dtype != DType::Int(64))
+      return refuse(fmt::format("its diagonal is of {}, and has to be of int64", runtime::to_string(k->dtype)));
+  }
   if (c.has(1) && !c.is_literal(1)) return triangle_at_run_time(c, upper ? op::GreaterEqual : op::LessEqual);
   RLDB_TRY(const Expr* x, c.in(0));
   std::int64_t k = 0;
   if (c.has(1)) {
     RLDB_TRY(const Ints given, c.ints_in(1));
-    if (given.size() != 1) return refuse("its diagonal is not one number");
+    if (given.size() != 1) return refuse(std::string(kNoDiagonal));
     k = given[0];
   }
   return c.emit(upper ? op::Triu : op::Tril, {x, c.i64(k)});

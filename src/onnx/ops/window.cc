@@ -2,6 +2,7 @@
 #include "onnx/ops/window.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -14,12 +15,10 @@ namespace {
 enum class AutoPad : std::uint8_t { Given, Valid, Upper, Lower };
 
 ir::Result<AutoPad> auto_pad(const NodeContext& c) {
-  const std::string how = c.text(key::AutoPad, "NOTSET");
-  if (how == "NOTSET" || how.empty()) return AutoPad::Given;
+  if (c.text(key::AutoPad, "").empty()) return AutoPad::Given;
+  RLDB_TRY(const std::string how, c.word(key::AutoPad, "NOTSET", {"NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"}));
   if (how == "VALID") return AutoPad::Valid;
-  if (how == "SAME_UPPER") return AutoPad::Upper;
-  if (how == "SAME_LOWER") return AutoPad::Lower;
-  return refuse(fmt::format("there is no padding `{}`", how));
+  return how == "SAME_UPPER" ? AutoPad::Upper : how == "SAME_LOWER" ? AutoPad::Lower : AutoPad::Given;
 }
 
 // As much padding as makes the result the data's size over the stride, rounded up.
@@ -52,6 +51,9 @@ ir::Result<Window> window_of(NodeContext& c, const Dims& spatial, const Ints& ke
            c.ints(key::Pads, 2 * n, 0)};
   if (w.kernel.size() != n || w.strides.size() != n || w.dilations.size() != n || w.pads.size() != 2 * n)
     return refuse(fmt::format("its window is not of {} axes", n));
+  if (!kernel.empty() && w.kernel != kernel)
+    return refuse(fmt::format("its attribute `{}` is ({}), and its weights are of ({})", key::KernelShape,
+                              fmt::join(w.kernel, ", "), fmt::join(kernel, ", ")));
   if (!is_positive(w.kernel) || !is_positive(w.strides) || !is_positive(w.dilations))
     return refuse("a size of its window, a stride or a dilation is not positive");
   RLDB_TRY(const AutoPad how, auto_pad(c));
