@@ -2,6 +2,7 @@
 #include "rldb/repro/against.h"
 
 #include <fmt/format.h>
+#include <signal.h>
 
 #include <chrono>
 #include <deque>
@@ -81,7 +82,7 @@ class Against {
     const auto seen = answer ? beside_from(*answer) : std::nullopt;
     using Outcome = Beside::Outcome;
     if (!seen)
-      note(out_.not_run_here, out_.why_not_run_here, died(*running.child));
+      note_death(running);
     else if (seen->outcome == Outcome::NotRunHere)
       note(out_.not_run_here, out_.why_not_run_here, seen->why);
     else if (seen->outcome == Outcome::Useless)
@@ -102,8 +103,15 @@ class Against {
     if (count++ == 0) why = reason;
   }
 
-  static std::string died(const ChildProcess& child) {
-    return child.signal() == 0 ? "it takes too long" : fmt::format("it ends by signal {}", child.signal());
+  // A crash of rldb itself is told before other reasons.
+  void note_death(const Running& running) {
+    const ChildProcess& child = *running.child;
+    const int signal = child.signal();
+    if (child.is_late() || signal == SIGXCPU || signal == SIGKILL)
+      return note(out_.not_run_here, out_.why_not_run_here, "it takes too long");
+    ++out_.not_run_here;
+    out_.why_not_run_here = signal == 0 ? fmt::format("rldb ends without an answer (seed {})", running.seed)
+                                        : fmt::format("rldb ends with signal {} (seed {})", signal, running.seed);
   }
 
   bool is_over() const {

@@ -80,11 +80,17 @@ class Tried {
     if (child_) return symptom_from(*child_);
     while (Clock::now() < deadline_) {
       support::poll();
-      if (const auto heard = ranks_->heard(rank_, question_)) return from_wire(*heard);
+      if (const auto heard = ranks_->heard(rank_, question_)) {
+        is_lost_ = heard->empty();
+        return from_wire(*heard);
+      }
       wait_for_messages();
     }
+    is_lost_ = true;
     return std::nullopt;
   }
+  // The other rank has left, or could not look: that says nothing about the candidate.
+  bool is_lost() const { return is_lost_; }
 
  private:
   static constexpr auto kOnTheWay = std::chrono::seconds(10);
@@ -93,6 +99,7 @@ class Tried {
   int rank_ = 0;
   std::size_t question_ = 0;
   Clock::time_point deadline_;
+  bool is_lost_ = false;
 };
 
 // None: no other rank is free, or it cannot be sent the program.
@@ -122,7 +129,8 @@ std::optional<std::size_t> first_with(const IsWanted& wanted, std::size_t count,
       running.emplace_back(limits, ask, next);
       ++children;
     }
-    const auto answer = running.front().answer();
+    auto answer = running.front().answer();
+    if (running.front().is_lost()) answer = Tried(limits, ask, i).answer();
     children -= running.front().is_here();
     running.pop_front();
     if (answered) answered(answer);

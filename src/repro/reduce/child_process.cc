@@ -49,7 +49,8 @@ std::optional<std::string> ChildProcess::answer() {
     ::pollfd wait{fd_, POLLIN, 0};
     // An answer that was written in time is read, whenever that is.
     if (::poll(&wait, 1, int(std::clamp<std::int64_t>(left, 0, kBetweenPolls))) <= 0) {
-      if (left <= 0) return std::nullopt;
+      is_late_ = left <= 0;
+      if (is_late_) return std::nullopt;
       continue;
     }
     char buffer[4096];

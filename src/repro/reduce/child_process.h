@@ -29,6 +29,7 @@ class ChildProcess {
   std::optional<std::string> answer();
   // That ended it without an answer; 0: none did.
   int signal() const { return signal_; }
+  bool is_late() const { return is_late_; }  // it had no answer when its time was over
 
  private:
   [[noreturn]] void be_child(int fd, const ChildLimits& limits, const std::function<std::string()>& work) const;
@@ -38,6 +39,7 @@ class ChildProcess {
   std::chrono::steady_clock::time_point deadline_;
   pid_t pid_ = -1;
   int fd_ = -1, signal_ = 0;
+  bool is_late_ = false;
 };
 
 }  // namespace rldb::repro
