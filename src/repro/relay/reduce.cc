@@ -380,14 +380,19 @@ RelayReduction reduce_relay(session::Session& session, const session::RelayText&
 std::optional<Symptom> answer_relay_rank_0(session::Session& session, const session::RelayText& program,
                                            const Question& question, const std::vector<std::string>& parts) {
   if (parts.size() != 2) return std::nullopt;
-  const auto passes = pipeline::parse(program.passes(), parts[0]);
+  std::vector<pipeline::Invocation> passes;
+  if (!parts[0].empty()) {  // an empty text is no pipeline, but a question may have no passes
+    auto parsed = pipeline::parse(program.passes(), parts[0]);
+    if (!parsed.ok()) return std::nullopt;
+    passes = *std::move(parsed);
+  }
   relay::Context& ctx = program.source().ctx;
   source::SourceManager sources;
   source::Diagnostics ignored;
   const relay::Module* m =
       frontend::parse_relay(ctx, sources, sources.add("candidate.relay", parts[1]), ignored).module;
-  if (!passes.ok() || !m || !is_valid(ctx, m)) return std::nullopt;
-  return RelayOracle(session, program, question).ask(m, *passes);
+  if (!m || !is_valid(ctx, m)) return std::nullopt;
+  return RelayOracle(session, program, question).ask(m, passes);
 }
 
 }  // namespace rldb::repro
