@@ -89,6 +89,11 @@ void OtherRanks::listen() {
   }
 }
 
+bool OtherRanks::is_one_free() {
+  listen();
+  return std::any_of(states_.begin() + 1, states_.end(), [](const State& s) { return s.question == 0 && !s.left; });
+}
+
 std::optional<int> OtherRanks::give(const std::string& question) {
   listen();
   for (int rank = 1; rank < ranks_.size(); ++rank) {

@@ -19,6 +19,8 @@ class OtherRanks {
  public:
   explicit OtherRanks(support::Ranks& ranks) : ranks_(ranks), states_(std::size_t(ranks.size())) {}
 
+  // That a question can be given to: those that are long to make need not be made.
+  bool is_one_free();
   // The rank that works on it now; nullopt: none is free.
   std::optional<int> give(const std::string& question);
   // The answer of that rank, when it has come; empty: it has none, or it has left.

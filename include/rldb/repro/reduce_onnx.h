@@ -29,6 +29,8 @@ struct OnnxReduceOptions {
   unsigned jobs = 1;
   double candidate_seconds = 10;
   double seconds = 0;  // in all; 0: no limit
+  // The job whose other ranks try candidates too; each of them is in `answer_onnx_rank_0`. Null: there is none.
+  support::Ranks* ranks = nullptr;
   // Called after each candidate; `move` is empty for one that was not accepted.
   std::function<void(const onnx::ModelSize& size, std::size_t tried, const std::string& move)> progress;
 };
@@ -49,6 +51,9 @@ struct OnnxReduction {
 // The session's program is `model`; it stays.
 OnnxReduction reduce_onnx(session::Session& session, const onnx::Translation& model, const OnnxQuestion& question,
                           const OnnxReduceOptions& options);
+// On a rank other than 0, with the question that rank 0 has: answers it for each model that comes, until the end.
+void answer_onnx_rank_0(session::Session& session, const OnnxQuestion& question, support::Ranks& ranks,
+                        double candidate_seconds);
 std::string minimality(const OnnxReduction& r);
 
 }  // namespace rldb::repro

@@ -4,23 +4,20 @@
 #include <functional>
 #include <optional>
 
+#include "repro/reduce/child_process.h"
 #include "rldb/repro/oracle.h"
 
 namespace rldb::repro {
-
-struct ChildLimits {
-  double seconds = 10;
-};
 
 // Evaluates all of them, `jobs` at a time; the index of the first whose answer is wanted, nullopt when there is none.
 // Children after it are not waited for. `answered` is called for each that finished, in order.
 using Ask = std::function<std::optional<Symptom>(std::size_t index)>;
 using IsWanted = std::function<bool(const Symptom& answer)>;
-// Other ranks of the job, and the programs as bytes that they can be sent.
+// Other ranks of the job, and the programs as bytes that they can be sent; nullopt: this one cannot be.
 class OtherRanks;
 struct Elsewhere {
   OtherRanks* ranks = nullptr;
-  std::function<std::string(std::size_t index)> program;
+  std::function<std::optional<std::string>(std::size_t index)> program;
 };
 std::optional<std::size_t> first_with(const IsWanted& wanted, std::size_t count, unsigned jobs,
                                       const ChildLimits& limits, const Ask& ask,

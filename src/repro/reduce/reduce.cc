@@ -14,6 +14,7 @@
 #include "repro/reduce/moves.h"
 #include "repro/reduce/names.h"
 #include "repro/reduce/resize.h"
+#include "repro/relay/relay_ranks.h"
 #include "rldb/ir/equal.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/verifier.h"
@@ -466,8 +467,11 @@ void answer_other_ranks(session::Session& session, const Question& question, sup
                         double candidate_seconds) {
   ChildLimits limits;
   limits.seconds = candidate_seconds;
+  const session::RelayText* relay = session::relay_text(session.program());
   answer_rank_0(ranks, [&](const std::string& asked) {
     const auto program = from_parts(asked);
+    if (program && relay)
+      return to_wire(ask_in_child(limits, [&] { return answer_relay_rank_0(session, *relay, question, *program); }));
     if (!program || program->size() < 3) return to_wire(std::nullopt);
     Question q = question;
     q.passes = (*program)[0];

@@ -9,6 +9,7 @@
 #include "repro/borrow.h"
 #include "repro/expected/keep.h"
 #include "repro/oracle/ask_about_file.h"
+#include "repro/other_ranks.h"
 #include "repro/reduce/child.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/verifier.h"
@@ -45,6 +46,19 @@ class OnnxReducer {
               OnnxReduction& out)
       : session_(session), question_(question), options_(options), out_(out) {
     limits_.seconds = options.candidate_seconds;
+    if (question.expected) take_expected(*question.expected);
+  }
+
+  // On another rank: what `for_another_rank` has made.
+  std::optional<Symptom> answer(const std::vector<std::string>& parts) {
+    source::Diagnostics found;
+    const ModelRef model = parts.size() < 2 ? nullptr : onnx::read_model(kModelFile, parts[1], found);
+    if (!model) return std::nullopt;
+    gave_nothing_ = !parts[0].empty();
+    inputs_.clear();
+    for (std::size_t i = 2; i + 1 < parts.size(); i += 2)
+      if (auto value = onnx::read_tensor(parts[i + 1]); value.ok()) inputs_[parts[i]] = *std::move(value);
+    return ask(model);
   }
 
   void run(const onnx::Translation& first) {
@@ -52,7 +66,7 @@ class OnnxReducer {
     current_ = onnx::to_reduce(first.model, session_.options().bound_inputs, found);
     if (!current_) return fail(found);
     out_.before = out_.after = onnx::size_of(*current_);
-    if (question_.expected) take_expected(*question_.expected);
+    if (options_.ranks) ranks_.emplace(*options_.ranks);
     if (!look_anew(question_.question.inputs)) return;
     if (question_.expected) {
       current_ = onnx::ending_at(current_, seen_, question_.first);
@@ -278,7 +292,8 @@ class OnnxReducer {
                                     ++out_.tried;
                                     note(answer);
                                     tell({});
-                                  });
+                                  },
+                                  elsewhere(batch));
     if (!found) return false;
     for (std::size_t i = *found + 1; i < batch.size(); ++i) tried_.erase(onnx::hash_of(*batch[i].made.model));
     current_ = batch[*found].made.model;
@@ -287,6 +302,28 @@ class OnnxReducer {
     out_.after = onnx::size_of(*current_);
     tell(batch[*found].move);
     return true;
+  }
+
+  Elsewhere elsewhere(const std::vector<Tried>& batch) {
+    if (!ranks_) return {};
+    return {&*ranks_, [this, &batch](std::size_t i) { return for_another_rank(batch[i].made); }};
+  }
+
+  // Whether the current model has a result without elements, the file, its inputs' names and values.
+  std::optional<std::string> for_another_rank(const onnx::SmallerModel& candidate) {
+    const auto file = onnx::model_file(*onnx::with_output_types(candidate.model, seen_));
+    if (!file.ok()) return std::nullopt;
+    std::vector<std::string> parts{gave_nothing_ ? "1" : "", *file};
+    for (const std::string& name : onnx::input_names(*candidate.model)) {
+      const onnx::Tensors& from = given_inputs_ && candidate.inputs.contains(name) ? candidate.inputs : inputs_;
+      const auto found = from.find(name);
+      if (found == from.end()) continue;
+      const auto value = onnx::tensor_file(name, found->second);
+      if (!value.ok()) return std::nullopt;
+      parts.push_back(name);
+      parts.push_back(*value);
+    }
+    return to_parts(parts);
   }
 
   void note(const std::optional<Symptom>& answer) {
@@ -329,6 +366,7 @@ class OnnxReducer {
   const OnnxReduceOptions& options_;
   OnnxReduction& out_;
   ChildLimits limits_;
+  std::optional<OtherRanks> ranks_;
   Clock::time_point start_;
   ModelRef current_;
   onnx::Seen seen_;
@@ -346,6 +384,18 @@ OnnxReduction reduce_onnx(session::Session& session, const onnx::Translation& mo
   OnnxReduction out;
   OnnxReducer(session, question, options, out).run(model);
   return out;
+}
+
+void answer_onnx_rank_0(session::Session& session, const OnnxQuestion& question, support::Ranks& ranks,
+                        double candidate_seconds) {
+  const OnnxReduceOptions options{1, candidate_seconds, 0, nullptr, {}};
+  OnnxReduction unused;
+  OnnxReducer reducer(session, question, options, unused);
+  const ChildLimits limits{candidate_seconds};
+  answer_rank_0(ranks, [&](const std::string& asked) {
+    const auto parts = from_parts(asked);
+    return to_wire(parts ? ask_in_child(limits, [&] { return reducer.answer(*parts); }) : std::nullopt);
+  });
 }
 
 std::string minimality(const OnnxReduction& r) {

@@ -1,10 +1,16 @@
 // Reduction of Relay text: smaller and smaller modules that show the same symptom.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
+#include "repro/other_ranks.h"
+#include "repro/reduce/child.h"
 #include "repro/relay/relay_oracle.h"
+#include "repro/relay/relay_ranks.h"
 #include "rldb/frontend/relay.h"
 #include "rldb/relay/ir/printer.h"
 #include "rldb/repro/relay_passes.h"
@@ -135,6 +141,26 @@ class Replaced {
   std::unordered_map<const Expr*, const Expr*> made_;
 };
 
+// Candidates made before they are tried, as in the reduction of modules: the result does not depend on how many are
+// tried at once.
+constexpr std::size_t kRelayBatch = 16;
+
+struct RelayCandidate {
+  const relay::Module* module;
+  std::vector<pipeline::Invocation> passes;
+  std::string move;
+};
+
+// It has types and reads back.
+bool is_valid(relay::Context& ctx, const relay::Module* m) {
+  relay::Typing typing;
+  source::Diagnostics ignored;
+  if (!relay::infer_types(ctx, m, typing, ignored)) return false;
+  relay::Context other;
+  source::SourceManager sources;
+  return frontend::parse_relay(other, sources, sources.add("candidate.relay", relay::print(m)), ignored).module;
+}
+
 class RelayReducer {
  public:
   RelayReducer(session::Session& session, const session::RelayText& program, const Question& question,
@@ -143,23 +169,28 @@ class RelayReducer {
         question_(question),
         options_(options),
         oracle_(session, program, question),
-        start_(std::chrono::steady_clock::now()) {}
+        start_(std::chrono::steady_clock::now()) {
+    limits_.seconds = options.candidate_seconds;
+    if (options.ranks) ranks_.emplace(*options.ranks);
+  }
 
   RelayReduction run(const relay::Module* m, std::vector<pipeline::Invocation> passes) {
-    const auto symptom = oracle_.ask(m, passes);
-    if (!symptom) {
-      out_.why = !oracle_.why().empty()     ? oracle_.why()
-                 : oracle_.unseen().empty() ? "the program shows no symptom"
-                                            : oracle_.unseen();
+    const auto symptom = ask_in_child(limits_, [&] { return ask_or_why(m, passes); });
+    if (!symptom || symptom->kind == SymptomKind::None) {
+      out_.why = symptom ? symptom->text : fmt::format("it has no answer within {} s", limits_.seconds);
       return std::move(out_);
     }
     out_.symptom = *symptom;
     out_.module = m;
     out_.before = out_.after = size_of(m);
     passes_ = std::move(passes);
-    for (bool smaller = true; smaller && !late();)
-      smaller = drop_passes() || drop_functions() || cut_functions() || drop_parameters();
-    out_.complete = !late();
+    try {
+      for (bool smaller = true; smaller && !late();)
+        smaller = drop_passes() || drop_functions() || cut_functions() || drop_parameters();
+      out_.complete = !late();
+    } catch (const support::Cancelled&) {
+      support::acknowledge_cancel();  // the progress so far is kept, and reported
+    }
     out_.passes = pipeline::to_string(passes_);
     return std::move(out_);
   }
@@ -179,38 +210,66 @@ class RelayReducer {
     return options_.seconds > 0 && spent.count() > options_.seconds;
   }
 
-  // A candidate must have types and read back; it is kept when it shows the same symptom.
-  bool keeps(const relay::Module* m, const std::vector<pipeline::Invocation>& passes, const std::string& move) {
+  // A symptom without a kind explains why there is none.
+  std::optional<Symptom> ask_or_why(const relay::Module* m, const std::vector<pipeline::Invocation>& passes) {
+    if (auto symptom = oracle_.ask(m, passes)) return symptom;
+    for (const std::string& reason : {oracle_.why(), oracle_.unseen()})
+      if (!reason.empty()) return Symptom{{}, {}, {}, reason};
+    return Symptom{{}, {}, {}, "the program shows no symptom"};
+  }
+
+  // Whether one of those that wait shows the symptom: the first is kept.
+  bool offers(const relay::Module* m, const std::vector<pipeline::Invocation>& passes, const std::string& move) {
     support::poll();
     if (late()) return false;
-    relay::Typing typing;
-    source::Diagnostics ignored;
-    if (!relay::infer_types(ctx_, m, typing, ignored)) return false;
-    relay::Context other;
-    source::SourceManager sources;
-    if (!frontend::parse_relay(other, sources, sources.add("candidate.relay", relay::print(m)), ignored).module)
-      return false;
-    ++out_.tried;
-    const auto symptom = oracle_.ask(m, passes);
-    const bool same = symptom && *symptom == out_.symptom;
-    if (same) {
-      out_.symptom.text = symptom->text;
-      out_.module = m;
-      out_.after = size_of(m);
-      passes_ = passes;
-      ++out_.accepted;
-    }
-    if (options_.progress) options_.progress(out_.after, out_.tried, same ? move : "");
-    return same;
+    waiting_.push_back({m, passes, move});
+    return waiting_.size() == kRelayBatch && keeps_one();
+  }
+
+  bool keeps_one() {
+    const std::vector<RelayCandidate> batch = std::exchange(waiting_, {});
+    if (batch.empty() || late()) return false;
+    std::optional<Symptom> last;
+    const auto found =
+        first_with([&](const Symptom& s) { return s == out_.symptom; }, batch.size(), options_.jobs, limits_,
+                   [&](std::size_t i) -> std::optional<Symptom> {
+                     if (!is_valid(ctx_, batch[i].module)) return std::nullopt;
+                     return oracle_.ask(batch[i].module, batch[i].passes);
+                   },
+                   [&](const std::optional<Symptom>& answer) {
+                     ++out_.tried;
+                     last = answer;
+                     tell({});
+                   },
+                   elsewhere(batch));
+    if (!found) return false;
+    out_.symptom.text = last->text;
+    out_.module = batch[*found].module;
+    out_.after = size_of(out_.module);
+    passes_ = batch[*found].passes;
+    ++out_.accepted;
+    tell(batch[*found].move);
+    return true;
+  }
+
+  Elsewhere elsewhere(const std::vector<RelayCandidate>& batch) {
+    if (!ranks_) return {};
+    return {&*ranks_, [&batch](std::size_t i) {
+              return to_parts({pipeline::to_string(batch[i].passes), relay::print(batch[i].module)});
+            }};
+  }
+
+  void tell(const std::string& move) const {
+    if (options_.progress) options_.progress(out_.after, out_.tried, move);
   }
 
   bool drop_passes() {
     for (std::size_t i = 0; i < passes_.size(); ++i) {
       auto fewer = passes_;
       fewer.erase(fewer.begin() + std::ptrdiff_t(i));
-      if (keeps(out_.module, fewer, "a pass fewer")) return true;
+      if (offers(out_.module, fewer, "a pass fewer")) return true;
     }
-    return false;
+    return keeps_one();
   }
 
   const relay::Module* with(std::string_view name, const relay::Function* f) const {  // null: without it
@@ -231,9 +290,9 @@ class RelayReducer {
         if (relay::as<relay::GlobalVar>(e)) used.insert(e);
     for (const relay::Definition& d : out_.module->functions)
       if (d.name->name != question_.function && !used.contains(d.name) &&
-          keeps(with(d.name->name, nullptr), passes_, "a function fewer"))
+          offers(with(d.name->name, nullptr), passes_, "a function fewer"))
         return true;
-    return false;
+    return keeps_one();
   }
 
   bool cut_functions() {
@@ -243,16 +302,17 @@ class RelayReducer {
       if (!relay::infer_types(ctx_, out_.module, typing, ignored)) return false;
       if (cut(d, typing)) return true;
     }
-    return false;
+    return keeps_one();
   }
 
-  bool keeps_body(const relay::Definition& d, std::vector<const relay::Var*> params, const Expr* body,
-                  const std::string& move) {
+  bool offers_body(const relay::Definition& d, std::vector<const relay::Var*> params, const Expr* body,
+                   const std::string& move) {
     const relay::Function* f = ctx_.function(d.function->type_params, params, nullptr, body, d.function->attrs);
-    return Scope(f).closed() && keeps(with(d.name->name, f), passes_, move);
+    return Scope(f).closed() && offers(with(d.name->name, f), passes_, move);
   }
 
-  // The result becomes an expression on the way to it, or an expression becomes one of its own parts, or a parameter.
+  // The result becomes an expression on the way to it; a `let` its body with the value in place of the name; an
+  // expression one of its own parts, or a parameter.
   bool cut(const relay::Definition& d, const relay::Typing& typing) {
     const bool entry = d.name->name == question_.function;
     const std::vector<const relay::Var*> params(d.function->params.begin(), d.function->params.end());
@@ -260,20 +320,25 @@ class RelayReducer {
     if (entry)
       for (const Expr* e : all)  // small ones first
         if (e != d.function->body && !relay::is_leaf(e) && relay::as<relay::TensorType>(typing.of(e)) &&
-            keeps_body(d, params, e, "an earlier result"))
+            offers_body(d, params, e, "an earlier result"))
           return true;
     std::reverse(all.begin(), all.end());
     for (const Expr* e : all) {
       const relay::Type* type = typing.of(e);
       if (!type || relay::is_leaf(e)) continue;
+      if (const auto* let = relay::as<relay::Let>(e)) {
+        const Expr* inlined = Replaced(ctx_, let->var, let->value).of(let->body);
+        if (offers_body(d, params, Replaced(ctx_, e, inlined).of(d.function->body), "a value in place of its name"))
+          return true;
+      }
       const Expr* part = nullptr;
       relay::for_each_operand(e, [&](const Expr* x) { part = !part && typing.of(x) == type ? x : part; });
-      if (part && keeps_body(d, params, Replaced(ctx_, e, part).of(d.function->body), "a part in its place"))
+      if (part && offers_body(d, params, Replaced(ctx_, e, part).of(d.function->body), "a part in its place"))
         return true;
       if (!entry || e == d.function->body || !relay::as<relay::TensorType>(type)) continue;
       auto more = params;
       more.push_back(ctx_.var("cut" + std::to_string(names_++), type));
-      if (keeps_body(d, more, Replaced(ctx_, e, more.back()).of(d.function->body), "a parameter in its place"))
+      if (offers_body(d, more, Replaced(ctx_, e, more.back()).of(d.function->body), "a parameter in its place"))
         return true;
     }
     return false;
@@ -288,7 +353,7 @@ class RelayReducer {
       if (scope.used.contains(p)) used.push_back(p);
     if (used.size() == f->params.size()) return false;
     const relay::Function* made = ctx_.function(f->type_params, used, f->result, f->body, f->attrs);
-    return keeps(with(question_.function, made), passes_, "fewer parameters");
+    return offers(with(question_.function, made), passes_, "fewer parameters") || keeps_one();
   }
 
   relay::Context& ctx_;
@@ -296,7 +361,10 @@ class RelayReducer {
   const ReduceOptions& options_;
   RelayOracle oracle_;
   std::chrono::steady_clock::time_point start_;
+  ChildLimits limits_;
+  std::optional<OtherRanks> ranks_;
   std::vector<pipeline::Invocation> passes_;
+  std::vector<RelayCandidate> waiting_;
   RelayReduction out_;
   int names_ = 0;
 };
@@ -307,6 +375,24 @@ RelayReduction reduce_relay(session::Session& session, const session::RelayText&
                             const std::vector<pipeline::Invocation>& passes, const Question& question,
                             const ReduceOptions& options) {
   return RelayReducer(session, program, question, options).run(program.module(), passes);
+}
+
+std::optional<Symptom> answer_relay_rank_0(session::Session& session, const session::RelayText& program,
+                                           const Question& question, const std::vector<std::string>& parts) {
+  if (parts.size() != 2) return std::nullopt;
+  std::vector<pipeline::Invocation> passes;
+  if (!parts[0].empty()) {  // an empty text is no pipeline, but a question may have no passes
+    auto parsed = pipeline::parse(program.passes(), parts[0]);
+    if (!parsed.ok()) return std::nullopt;
+    passes = *std::move(parsed);
+  }
+  relay::Context& ctx = program.source().ctx;
+  source::SourceManager sources;
+  source::Diagnostics ignored;
+  const relay::Module* m =
+      frontend::parse_relay(ctx, sources, sources.add("candidate.relay", parts[1]), ignored).module;
+  if (!m || !is_valid(ctx, m)) return std::nullopt;
+  return RelayOracle(session, program, question).ask(m, passes);
 }
 
 }  // namespace rldb::repro

@@ -322,7 +322,8 @@ int batch_reduce(const CommandLine& line, Console& console) {
     repro::answer_other_ranks(*session, *question, *job.ranks(), options.candidate_seconds);
     return kGood;
   }
-  options.ranks = job.ranks();
+  // The other ranks have the question about models, not the one about the smallest model's translation.
+  options.ranks = model ? nullptr : job.ranks();
   options.jobs = line.jobs;
   options.seconds = line.seconds;
   std::optional<repro::ProgramSize> first;

@@ -173,7 +173,6 @@ std::optional<WrittenModel> write_smallest_model(const CommandLine& line, sessio
   source::Diagnostics found;
   const onnx::Translation* model = session.program()->onnx();
   if (!model) found.add({}, source::message(diag::NotOnnx, line.files[0]));
-  if (job.ranks()) found.add({}, source::message(diag::OnnxReductionAlone));
   if (found.has_errors()) return failed(found, session, line, console, kUsage, code);
   repro::OnnxQuestion asked{question, line.reduce.test_model, std::nullopt, {}};
   if (!line.expected.empty()) {
@@ -184,7 +183,14 @@ std::optional<WrittenModel> write_smallest_model(const CommandLine& line, sessio
   }
   Progress progress(console);
   std::optional<std::size_t> first;
-  const repro::OnnxReduction r = repro::reduce_onnx(session, *model, asked, options_of(line, progress, console, first));
+  repro::OnnxReduceOptions options = options_of(line, progress, console, first);
+  if (job.helps()) {
+    repro::answer_onnx_rank_0(session, asked, *job.ranks(), options.candidate_seconds);
+    code = kGood;
+    return std::nullopt;
+  }
+  options.ranks = job.ranks();
+  const repro::OnnxReduction r = repro::reduce_onnx(session, *model, asked, options);
   progress.clear();
   if (!r.model) {
     found.add({}, source::message(diag::CannotTell, r.why));

@@ -300,7 +300,8 @@ void add_fuzz_command(CLI::App& app, CommandLine& c) {
   add_partner(app, c, "--against",
               "another compiler, a command that stays up: its results have to be rldb's (docs/repro.md, "
               "\"Partners\"; `python3 rldb_tvm.py --serve` is one)");
-  app.add_option("-j,--jobs", c.jobs, "with --against: number of its processes, for reducing")
+  app.add_option("-j,--jobs", c.jobs,
+                 "with --against: number of programs that are looked at in parallel, and of its processes")
       ->check(CLI::Range(1, 256));
   app.add_option("-o,--output", c.output, "folder for a script for `rldb test` of each fault found")->type_name("DIR");
   add_save_repro(app, c);
