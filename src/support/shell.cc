@@ -48,6 +48,8 @@ class KeysForOthers {
   ::_exit(127);
 }
 
+bool g_keeps_group = false;
+
 void pause_for(long microseconds) {
   const timespec time{0, microseconds * 1000};
   ::nanosleep(&time, nullptr);
@@ -57,14 +59,15 @@ void pause_for(long microseconds) {
 
 int run_shell(const std::string& command) {
   const bool has_terminal = ::isatty(STDIN_FILENO);
+  const bool own_group = !has_terminal && !g_keeps_group;
   const KeysForOthers keys(has_terminal);
   const pid_t child = ::fork();
   if (child < 0) return -1;
   if (child == 0) {
-    if (!has_terminal) ::setpgid(0, 0);
+    if (own_group) ::setpgid(0, 0);
     become_shell(command.c_str());
   }
-  if (!has_terminal) ::setpgid(child, child);
+  if (own_group) ::setpgid(child, child);
   int status = 0;
   for (long wait = 200;; wait = std::min(2 * wait, 20'000L)) {
     const pid_t ended = ::waitpid(child, &status, WNOHANG);
@@ -73,10 +76,12 @@ int run_shell(const std::string& command) {
     if (cancel_flag()) break;
     pause_for(wait);
   }
-  ::kill(has_terminal ? child : -child, SIGKILL);
+  ::kill(own_group ? -child : child, SIGKILL);
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
   return status;
 }
+
+void keep_commands_in_group() { g_keeps_group = true; }
 
 std::string shell_word(std::string_view text) {
   std::string out = "'";

@@ -1,5 +1,5 @@
 // A shell command, run as by `system`, except that a cancellation ends it. Users: the prompt (`!command`, `:edit`), the
-// oracle that queries a program, aot (the linker).
+// oracle that queries a program, aot (the linker); `keep_commands_in_group`: processes of candidates.
 #pragma once
 
 #include <string>
@@ -12,6 +12,9 @@ namespace rldb::support {
 //
 // With a terminal as standard input the command has it, and its ^C; otherwise a ^C cancels the work.
 int run_shell(const std::string& command);
+
+// For a process that is ended from outside, with its group: its commands stay in that group, so that they end with it.
+void keep_commands_in_group();
 
 // The text as one word of a command, in single quotes.
 std::string shell_word(std::string_view text);

@@ -13,6 +13,7 @@
 
 #include "rldb/support/cancel.h"
 #include "rldb/support/file_system.h"
+#include "rldb/support/shell.h"
 
 namespace rldb::repro {
 
@@ -68,6 +69,7 @@ std::optional<std::string> ChildProcess::answer() {
 
 void ChildProcess::be_child(int fd, const ChildLimits& limits, const std::function<std::string()>& work) const {
   ::setpgid(0, 0);
+  support::keep_commands_in_group();
   if (!scratch_.path().empty()) ::setenv("TMPDIR", scratch_.path().c_str(), 1);
   const auto seconds = rlim_t(std::ceil(limits.seconds)) + 1;
   const ::rlimit cpu{seconds, seconds};
