@@ -123,6 +123,7 @@ struct Debugger::Impl {
                    std::span<const runtime::Value> args, bool stop_at_entry, source::Diagnostics& out);
   StopReport report(StopKind kind);
   StopReport report_outcome(vm::Outcome outcome);
+  void keep_written(StopReport& finished) const;
   StopReport not_running();
   // Decides about a stop that a verb requested.
   using Accept = std::function<bool()>;

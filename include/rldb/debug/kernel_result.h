@@ -13,8 +13,8 @@ class Session;
 
 namespace rldb::debug {
 
-// Copies of the arguments that `function` writes, a tuple if there are several. Null: it is no kernel, writes none of
-// them, or there is no memory for the copies.
+// The arguments that `function` stores to, a tuple if there are several; no copies: they change with a further run, and
+// on the way back. Null: it is no kernel, or stores to none of them.
 runtime::Value kernel_result(const session::Session& session, std::string_view function,
                              std::span<const runtime::Value> arguments);
 

@@ -5,7 +5,6 @@
 #include "rldb/debug/kernel_result.h"
 #include "rldb/ir/stmt.h"
 #include "rldb/ir/walk.h"
-#include "rldb/runtime/copy.h"
 #include "rldb/session/session.h"
 
 namespace rldb::debug {
@@ -49,8 +48,7 @@ Value kernel_result(const session::Session& session, std::string_view function, 
   for (std::size_t i = 0; i < std::min(written.size(), arguments.size()); ++i)
     if (written[i]) results.push_back(arguments[i]);
   if (results.empty()) return Value();
-  auto copy = runtime::copy_of(results.size() == 1 ? results[0] : Value::of_tuple(std::move(results)));
-  return copy.ok() ? std::move(copy).value() : Value();
+  return results.size() == 1 ? results[0] : Value::of_tuple(std::move(results));
 }
 
 }  // namespace rldb::debug

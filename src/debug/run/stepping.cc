@@ -5,6 +5,7 @@
 #include "debug/watch/iteration.h"
 #include "debug/watch/observer.h"
 #include "rldb/debug/kernel_result.h"
+#include "rldb/runtime/copy.h"
 #include "rldb/runtime/device_error.h"
 #include "rldb/session/observed.h"
 #include "rldb/source/diagnostic_missing.h"
@@ -48,6 +49,15 @@ StopReport Debugger::Impl::report(StopKind kind) {
   return r;
 }
 
+// Of a kernel that is run by itself. On the way back its arguments get their old contents, the result keeps its own.
+void Debugger::Impl::keep_written(StopReport& finished) const {
+  auto kept = runtime::copy_of(kernel_result(session, run->function(), run->given()));
+  if (kept.ok())
+    finished.value = std::move(kept).value();
+  else
+    finished.note = fmt::format("what the kernel wrote cannot be kept: {}", kept.error().message);
+}
+
 StopReport Debugger::Impl::report_outcome(Outcome outcome) {
   if (outcome.finished()) {
     if (auto lost = session::lost_result(run->function(), outcome.value)) {
@@ -60,7 +70,8 @@ StopReport Debugger::Impl::report_outcome(Outcome outcome) {
       return r;
     }
     StopReport r = report(StopKind::Finished);
-    r.value = outcome.value.is_null() ? kernel_result(session, run->function(), run->given()) : outcome.value;
+    r.value = std::move(outcome.value);
+    if (r.value.is_null()) keep_written(r);
     last = r;
     catch_up_with_moves();
     return r;

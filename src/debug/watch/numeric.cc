@@ -191,9 +191,10 @@ std::optional<NumericHit> numeric_hit(const Run& run, const CodeMap& map, const 
     if (at < 0) continue;
     const std::string place = place_of(*o.tensor, at);
     const bool named = !o.name.starts_with('%');
-    return NumericHit{
-        fmt::format("{} in {} at {}; {}", text, o.name, place, origin_in_inputs(all, *o.tensor, at, event)),
-        named ? o.name + (o.tensor->ndim() ? place : "") : std::string()};
+    const bool scalar = o.tensor->ndim() == 0;
+    const std::string where = scalar ? "" : " at " + place;
+    return NumericHit{fmt::format("{} in {}{}; {}", text, o.name, where, origin_in_inputs(all, *o.tensor, at, event)),
+                      named ? o.name + (scalar ? "" : place) : std::string()};
   }
   return std::nullopt;
 }

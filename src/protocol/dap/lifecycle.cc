@@ -9,6 +9,7 @@
 #include "protocol/dap/fields.h"
 #include "rldb/repro/sanitize.h"
 #include "rldb/support/file.h"
+#include "rldb/ui/prompt/command.h"
 #include "rldb/ui/terminal/exit_code.h"
 
 namespace rldb::protocol::dap {
@@ -19,14 +20,16 @@ namespace {
 
 // A word as the prompt splits them.
 std::string quoted(const std::string& word) {
-  if (word.find_first_of(" \t\"'") == std::string::npos) return word;
+  if (ui::split_values(word) == std::vector{word}) return word;
   return word.find('"') == std::string::npos ? fmt::format("\"{}\"", word) : fmt::format("'{}'", word);
 }
 
-// JSON's numbers, booleans and lists of them are values as they stand.
-bool is_value(const Json& v) {
-  if (v.is_array()) return std::all_of(v.begin(), v.end(), is_value);
-  return v.is_string() || v.is_number() || v.is_boolean();
+// JSON's numbers, booleans and lists of them are values in the prompt's spelling.
+bool holds_numbers(const Json& v, int depth = 0) {
+  constexpr int kMaxDepth = 64;  // as for lists that are typed
+  if (!v.is_array()) return v.is_number() || v.is_boolean();
+  return depth < kMaxDepth &&
+         std::all_of(v.begin(), v.end(), [&](const Json& one) { return holds_numbers(one, depth + 1); });
 }
 std::string text_of(const Json& v) { return v.is_string() ? v.get<std::string>() : v.dump(); }
 
@@ -38,7 +41,7 @@ std::vector<std::string> read_inputs(Fields& fields, const Json& arguments) {
   const bool by_name = inputs.is_object();
   if (!by_name && !inputs.is_array()) return fields.texts("inputs");
   for (const auto& [name, value] : inputs.items()) {
-    if (!is_value(value))
+    if (!value.is_string() && !holds_numbers(value))
       fields.fail("`inputs` has to hold texts such as \"2x3xf32=ones\", numbers, booleans, or lists of numbers");
     else
       words.push_back(by_name ? fmt::format("{}={}", name, text_of(value)) : text_of(value));

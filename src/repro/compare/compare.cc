@@ -365,17 +365,21 @@ std::string without_checks(session::Session& session, const Program& wild, const
   return why.empty() ? "without checks of bounds the results are equal" : "without checks of bounds: " + why;
 }
 
-// Of the kernel that computed the first difference, on either side: how its threads race. Empty: they do not, as far as
-// that was seen.
+// Of the kernel that computed the first difference, on either side: how its threads race, or that it is not known
+// whether they do. Empty: they do not.
 std::string race_behind(session::Session& session, const Program& a, const Program& b, const FirstDifference& d) {
+  std::string not_known;
   for (const Program* side : {&b, &a}) {
     const auto* f = side->module ? ir::as<ir::PrimFunc>(side->module->find(d.callee)) : nullptr;
     if (!f || !has_gpu_threads(f)) continue;
-    if (const auto race = race_in_kernel(session, *side, d.callee))
+    const RaceSearch search = race_in_kernel(session, *side, d.callee);
+    if (search.race)
       return fmt::format("the threads of `{}` race, so that its result depends on their order: {}", d.callee,
-                         to_string(*race));
+                         to_string(*search.race));
+    if (!search.not_followed.empty())
+      not_known = fmt::format("whether the threads of `{}` race is not known: {}", d.callee, search.not_followed);
   }
-  return {};
+  return not_known;
 }
 
 bool leaves_a_tensor(const Trace& t) { return !t.error.empty() && t.error_kind == runtime::ErrorKind::OutOfBounds; }

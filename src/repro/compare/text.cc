@@ -107,7 +107,6 @@ std::string to_string(const Comparison& c, std::string_view a, std::string_view 
   } else {
     text = fmt::format("differs: {} vs {}: {}\n", a, b, c.result ? to_string(*c.result) : c.why);
     if (!c.unchecked.empty()) text += c.unchecked + "\n";
-    if (c.result && !c.why.empty()) text += c.why + "\n";
     if (c.shadow) text += to_string(*c.shadow) + "\n";
     if (c.results_only) text += "the Relay VM does not report variables: results alone were compared\n";
     if (c.first) text += c.result || c.nan.elements > 0 ? "first difference: " : "it ends at ";
@@ -125,6 +124,7 @@ std::string to_string(const Comparison& c, std::string_view a, std::string_view 
     text += text_of_inputs(d, !rounding);
     if (!d.through.empty())
       text += fmt::format("  on the way, without a counterpart on the first side: {}\n", fmt::join(d.through, ", "));
+    if (c.result && !c.why.empty()) text += "  " + c.why + "\n";
   }
   text.pop_back();
   return text + tried;

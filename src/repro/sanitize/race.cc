@@ -22,7 +22,7 @@ using runtime::Value;
 
 namespace {
 
-constexpr std::uint64_t kMostStatements = 20'000'000;
+constexpr std::uint64_t kMostStatements = 20'000'000, kMostOfOne = 2'000'000;
 // From loops over threads to launches with barriers; reductions over threads are exchanges, not races.
 std::string to_launches() {
   using passes::PassId;
@@ -58,6 +58,8 @@ bool has_launches(const ir::PrimFunc* f) {
 
 runtime::Result<support::Unit> RaceRecorder::calling(std::string_view name, const ir::PrimFunc* f, PackedArgs args) {
   if (races_ && f && (only_.empty() || only_ == name)) look_for_races(name, f, args);
+  if (!only_.empty() && (statements_ >= kMostOfOne || !findings().empty()))
+    return runtime::fail(runtime::ErrorKind::Unsupported, "enough of it was seen");
   return UninitRecorder::calling(name, f, args);
 }
 
@@ -87,21 +89,23 @@ void RaceRecorder::look_for_races(std::string_view name, const ir::PrimFunc* f, 
   machine.watch(&accesses);
   const std::vector<Value> own = copies({args.begin(), args.end()});
   auto ran = machine.start(own);
-  std::uint64_t statements = 0;
-  for (; ran.ok() && machine.running() && statements < kMostStatements && !accesses.is_full(); ++statements) {
+  // In each call, or in all calls of the one kernel.
+  const std::uint64_t most = only_.empty() ? kMostStatements : kMostOfOne;
+  if (only_.empty()) statements_ = 0;
+  for (; ran.ok() && machine.running() && statements_ < most && !accesses.is_full(); ++statements_) {
     support::poll();
     accesses.see_statement();
     ran = machine.step();
   }
   if (!ran.ok()) give_up(ran.error().message);
-  if (statements == kMostStatements || accesses.is_full()) give_up("too many accesses");
+  if (statements_ >= most || accesses.is_full()) give_up("too many accesses");
   if (accesses.passed_memory()) give_up("a packed function accesses its memory");
   for (Finding& found : accesses.take()) tell(std::move(found), name);
 }
 
 bool has_gpu_threads(const ir::PrimFunc* f) { return has_thread_loops(f) || has_launches(f); }
 
-std::optional<Finding> race_in_kernel(session::Session& session, const Program& program, const std::string& kernel) {
+RaceSearch race_in_kernel(session::Session& session, const Program& program, const std::string& kernel) {
   Sanitizers which;
   which.race = true;
   RaceRecorder recorder(session.context(), memory_for_copies(), which, session.registry(), kernel);
@@ -109,7 +113,11 @@ std::optional<Finding> race_in_kernel(session::Session& session, const Program& 
   std::vector<Finding>& found = recorder.findings();
   const auto race =
       std::find_if(found.begin(), found.end(), [](const Finding& f) { return f.kind == Finding::Kind::Race; });
-  return race == found.end() ? std::nullopt : std::optional(std::move(*race));
+  RaceSearch search;
+  if (race != found.end()) search.race = std::move(*race);
+  const auto cut = recorder.not_followed().find(kernel);
+  if (cut != recorder.not_followed().end()) search.not_followed = cut->second;
+  return search;
 }
 
 }  // namespace rldb::repro

@@ -6,6 +6,7 @@
 // places. Memory of scope local and warp is not looked at.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 
@@ -31,14 +32,20 @@ class RaceRecorder : public UninitRecorder {
 
   ir::Context& ctx_;
   bool races_;
-  std::string only_;  // the one kernel that is looked at; empty: all
+  std::string only_;  // the one kernel that is looked at, and behind which the run may end; empty: all
+  std::uint64_t statements_ = 0;
   std::map<const ir::PrimFunc*, const ir::PrimFunc*> launched_;
   std::map<std::string, std::string> not_followed_;
 };
 
 bool has_gpu_threads(const ir::PrimFunc* f);
 
-// The first race of a kernel's threads in a run of the program; nullopt: none was seen.
-std::optional<Finding> race_in_kernel(session::Session& session, const Program& program, const std::string& kernel);
+// The first race of a kernel's threads in a run of the program. The kernel's first two million statements are followed,
+// a second or two: a question beside another one is not to take longer than that one.
+struct RaceSearch {
+  std::optional<Finding> race;
+  std::string not_followed;  // why its accesses were not followed to their end; empty: they were
+};
+RaceSearch race_in_kernel(session::Session& session, const Program& program, const std::string& kernel);
 
 }  // namespace rldb::repro

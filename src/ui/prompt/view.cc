@@ -288,6 +288,7 @@ Status Repl::tell_stop(const debug::StopReport& stop) {
       last_.value = stop.value;
       print("finished after {} instructions\n", stop.time);
       if (!stop.value.is_null()) show_value(stop.value);
+      if (!stop.note.empty()) print("note: {}\n", stop.note);
       return Status::Good;
     case StopKind::Fault:
       report_fault(stop);
