@@ -48,10 +48,12 @@ class Forward {
   std::optional<std::uint64_t> failed_from_;
 };
 
-void lose(CauseStep& step) {
+void lose(CauseStep& step, const Run& run) {
   step.value = "?";
-  if (step.remark.empty() && step.problem.empty())
-    step.remark = "its value is not in memory any more, and to execute the run again takes more than the memory limit";
+  if (!step.remark.empty() || !step.problem.empty()) return;
+  step.remark = fmt::format("its value is not in memory any more, and {}",
+                            run.timeline().empty() ? "the run keeps no history"
+                                                   : "to execute the run again takes more than the memory limit");
 }
 
 }  // namespace
@@ -75,7 +77,7 @@ void LateValues::read(std::vector<CauseStep>& steps) {
     const vm::Machine* m = forward.at(o.value.call.time);
     const Value v = m ? Writers::argument(run_, *m, o.value.call, o.value.touch) : Value();
     if (!v.is(ValueKind::Tensor))
-      lose(steps[o.step]);
+      lose(steps[o.step], run_);
     else
       steps[o.step].value =
           o.value.positions.empty() ? runtime::format_brief(v) : elements_text(v.as_tensor(), o.value.positions);

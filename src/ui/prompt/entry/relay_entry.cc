@@ -30,18 +30,19 @@ Status load_relay(Repl& repl, std::string_view text) {
   return tell_loaded(repl);
 }
 
-// An error is shown in the entry, or in the program's text as it is: the text that has both is seen by nobody.
+// Errors are shown in the entry, or in the program's text as it was: the user has not seen the text that joins the two.
+// Between two pieces a place belongs to the end of the first.
 source::Span written_at(const source::Span& span, const frontend::RelayAddition& added, source::FileId entry,
                         source::FileId program) {
-  for (const frontend::RelayAddition::Piece& piece : added.pieces) {
-    const std::uint32_t piece_end = piece.begin + piece.size;
-    const bool inside =
-        span.begin >= piece.begin && (span.begin < piece_end || (span.begin == piece_end && span.end == piece_end));
-    if (!inside) continue;
-    const std::uint32_t end = std::min(span.end, piece_end);
-    return {piece.of_entry ? entry : program, span.begin - piece.begin + piece.from, end - piece.begin + piece.from};
+  const frontend::RelayAddition::Piece* piece = nullptr;
+  for (const frontend::RelayAddition::Piece& p : added.pieces) {
+    const bool at_end = piece && span.begin == span.end && piece->begin + piece->size == span.begin;
+    if (p.begin <= span.begin && !at_end) piece = &p;
   }
-  return span;
+  if (!piece) return span;
+  const std::uint32_t piece_end = piece->begin + piece->size;
+  const std::uint32_t begin = std::min(span.begin, piece_end), end = std::clamp(span.end, begin, piece_end);
+  return {piece->of_entry ? entry : program, begin - piece->begin + piece->from, end - piece->begin + piece->from};
 }
 
 void report_refused(Repl& repl, const source::Diagnostics& found, const frontend::RelayAddition& added,
@@ -49,9 +50,10 @@ void report_refused(Repl& repl, const source::Diagnostics& found, const frontend
   source::SourceManager& sources = repl.session().sources();
   const source::FileId entry = sources.add(std::string(kEntryName), std::string(text));
   source::Diagnostics placed;
+  source::FileId joined;
   const auto place = [&](source::Span& span) {
-    if (span.file && span.file != program && sources.get(span.file).text() == added.text)
-      span = written_at(span, added, entry, program);
+    if (!joined && span.file && span.file != program && sources.get(span.file).text() == added.text) joined = span.file;
+    if (joined && span.file == joined) span = written_at(span, added, entry, program);
   };
   for (source::Diagnostic d : found.all()) {
     place(d.span);
