@@ -152,6 +152,7 @@ Status run_or_start(Repl& repl, std::string_view given, bool stop_at_entry) {
       repl.print("{}; `:sanitize nan` shows where they begin\n", session::kLacksNumbers);
     repl.session().set_value("_", stop->value);
   }
+  if (!repl.wants_json() && !stop->note.empty()) repl.print("note: {}\n", stop->note);
   return repl.wants_json() ? repl.give(stop_json(repl, *stop)) : Status::Good;
 }
 
