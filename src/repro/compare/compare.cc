@@ -377,7 +377,7 @@ std::string race_behind(session::Session& session, const Program& a, const Progr
       return fmt::format("the threads of `{}` race, so that its result depends on their order: {}", d.callee,
                          to_string(*search.race));
     if (!search.not_followed.empty())
-      not_known = fmt::format("whether the threads of `{}` race is not known: {}", d.callee, search.not_followed);
+      not_known = fmt::format("a race of the threads of `{}` is not ruled out: {}", d.callee, search.not_followed);
   }
   return not_known;
 }
