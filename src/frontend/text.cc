@@ -90,8 +90,8 @@ std::size_t find_headers_without_block(std::string_view text) {
   return count > kMost ? first : std::string_view::npos;
 }
 
-// The `"""` or ''' that nothing closes; npos: there is none. The rest of the text is in the string, so that no program
-// is there to be read, nor anything said about it.
+// The `"""` or ''' that nothing closes; npos: there is none. The rest of the text is in the string: that
+// is the one error of the text.
 std::size_t find_open_string(std::string_view text) {
   if (text.find("\"\"\"") == std::string_view::npos && text.find("'''") == std::string_view::npos)
     return std::string_view::npos;
