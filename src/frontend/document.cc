@@ -746,6 +746,7 @@ bool cuts_character(std::string_view text, std::uint32_t offset) {
 bool Document::State::replace(std::uint32_t begin, std::uint32_t end, std::string_view text) {
   const std::string_view old = buffer().text();
   if (begin > end || end > old.size() || cuts_character(old, begin) || cuts_character(old, end)) return false;
+  if (old.substr(begin, end - begin) == text) return true;
   const std::size_t size = old.size() - (end - begin) + text.size();
   if (size > source::kMaxBytes) return false;
   std::string fresh;

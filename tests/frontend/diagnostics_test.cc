@@ -40,7 +40,7 @@ TEST_CASE("mistakes that users make") {
   check({"@R.function\ndef f(x):\n    return x\n", {"2:7: parameter `x` needs a type annotation"}});
   check({"@R.function\ndef f(x: R.Tensor((\"m + 1\",), \"float32\")):\n    return x\n", {"2:21: `m` is not defined"}});
   check({"@R.function\ndef f(x: R.Tensor(ndim=-2)):\n    return x\n",
-         {"2:10: `ndim` must be -1 (unknown) or not negative, found -2"}});
+         {"2:10: `ndim` must be between -1 (unknown) and 2147483647, found -2"}});
   check({"@R.function\ndef f(x: R.Any):\n    y = x\n", {"2:5: function `f` has no `return`"}});
   check({"@R.function\ndef f(x: R.Any):\n    return x\n    return x\n",
          {"4:5: a Relax function has one `return`, at its end"}});

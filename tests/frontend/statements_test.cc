@@ -81,6 +81,25 @@ TEST_CASE("a header that does not parse ends with its colon, before the next blo
   CHECK(shown("elsewhere = !\nelse!:\n") == "cut elsewhere = !\nelse!:\n");
 }
 
+TEST_CASE("a header without a block, or what it continues, is cut out") {
+  const auto damage_of = [](std::string_view lines) {
+    std::string text = "class M:\n    @R.function\n    def f(x: R.Any):\n";
+    text += lines;
+    text += "        y: R.Any = x\n        return y\n";
+    return damage(text);
+  };
+  using Found = std::vector<std::string>;
+  CHECK(damage_of("        if x\n") == Found{"if x"});
+  CHECK(damage_of("        else:\n") == Found{"else:"});
+  CHECK(damage_of("        if x:\n            z = x\n        else:\n            z = y\n").empty());
+  CHECK(damage_of("        @R.function\n") == Found{"@R.function"});
+  CHECK(damage_of("        @R.function\n        def g\n") == Found{"def g"});
+  CHECK(damage_of("    @R.function\n") == Found{"@R.function"});  // with too little indentation
+  // Its block is no further error.
+  CHECK(damage_of("        if:\n            z = x\n").size() == 1);
+  CHECK(damage_of("        if x: pass\n            z = x\n") == Found{"z = x"});
+}
+
 TEST_CASE("a header is replaced by one of the same words") {
   using frontend::cst::placeholder_header;
   CHECK(placeholder_header("def f(x: T(") == "def f(   ):");

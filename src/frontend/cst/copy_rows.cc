@@ -162,10 +162,8 @@ class Copier {
     }
     if (rows_.size() == before) add_error(Kind::Error, header.begin, header.end);
   }
-  // Of decorators and the header after them only the last is at fault.
   void put_unfinished(const Statement& cut) {
-    const Statement* last = &cut_out_->statements.back();
-    if (&cut == last) put_header(cut);
+    if (!cut.echo) put_header(cut);
   }
   // Statements without a placeholder that end before a place.
   void put_blanked(std::uint32_t begin) {

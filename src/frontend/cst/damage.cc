@@ -98,7 +98,12 @@ class Reporter {
     const std::size_t line = line_start(static_cast<std::uint32_t>(begin));
     const std::size_t end = std::min(tree_.text.find('\n', begin), std::size_t(n.row().end));
     const std::string_view indent = tree_.text.substr(line, begin - line);
-    if (indent.find('\t') != std::string_view::npos || line_above(line).starts_with('\t')) {
+    const std::string_view above = line_above(line);
+    const bool below_error = !above.empty() && std::size_t(above.data() - tree_.text.data()) == last_line_;
+    // The block of a header that was cut out, and has the error.
+    if (below_error && (begins_block(above.substr(above.find_first_not_of(" \t"))) || code_of(above).ends_with(':')))
+      return;
+    if (indent.find('\t') != std::string_view::npos || above.starts_with('\t')) {
       say(span_of(line, begin), source::message(diag::MixedIndent));
     } else {
       say(span_of(begin, end), source::message(diag::UnexpectedIndent));

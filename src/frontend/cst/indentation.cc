@@ -154,7 +154,7 @@ class Blocks {
   }
   bool is_simple(const CodeLine& line) const {
     const std::string_view rest = text_.substr(line.begin);
-    return !line.opens && !begins_block(rest.substr(0, rest.find('\n')));
+    return !line.opens && (rest.starts_with('@') || !begins_block(rest.substr(0, rest.find('\n'))));
   }
 
   std::string_view text_;

@@ -209,11 +209,11 @@ TreePtr parse_changed(TSParser* parser, const TSTree* tree, std::string_view old
 
 // Reads a text with errors. `tree`: its tree, if it was read from the beginning. `before`: a reading without errors
 // left, to start from.
-Reading read_damaged(TSParser* parser, std::string_view text, const Parses& parses, TreePtr tree,
+Reading read_damaged(TSParser* parser, std::string_view text, const KnownText& known, TreePtr tree,
                      const Reading* before) {
   Reading r;
   r.cut_out.text = text;
-  r.statements = find_statements(text, parses);
+  r.statements = find_statements(text, by_itself(text), known);
   if (r.statements) cut_misplaced(text, find_misplaced(text), *r.statements);
   if (r.statements)
     std::copy_if(r.statements->begin(), r.statements->end(), std::back_inserter(r.cut_out.statements),
@@ -240,7 +240,7 @@ Reading read_damaged(TSParser* parser, std::string_view text, const Parses& pars
 Reading read_text(TSParser* parser, std::string_view text) {
   TreePtr tree = parse_text(parser, nullptr, text);
   if (holds_error(tree) || !find_misplaced(text).empty())
-    return read_damaged(parser, text, by_itself(text), std::move(tree), nullptr);
+    return read_damaged(parser, text, {}, std::move(tree), nullptr);
   Reading r;
   r.tree = std::move(tree);
   r.cut_out.text = text;
@@ -365,24 +365,16 @@ LiveTree::Changed LiveTree::edit(const Edit& edit, std::string_view text) {
     }
   }
   const bool had_error = holds_error(old.tree);
-  // Those before, which parse unless they are cut: the ones that the edit does not touch are not tried again.
+  // Of a text without errors all statements parse, but where they end is not known of those that go on (`x =`).
   std::optional<std::vector<Statement>> known = old.statements;
+  const std::string_view old_text = old.cut_out.text;
   if (!had_error && !known)
-    known = find_statements(old.cut_out.text, [](std::uint32_t, std::uint32_t) { return true; });
-  const Parses alone = by_itself(text);
-  const Parses parses = [&](std::uint32_t begin, std::uint32_t end) {
-    if (known && (end < edit.begin || begin > edit.new_end)) {
-      const std::uint32_t moved = begin > edit.new_end ? edit.old_end - edit.new_end : 0;
-      const Statement was{begin + moved, end + moved};
-      const auto at = std::lower_bound(known->begin(), known->end(), was.begin,
-                                       [](const Statement& s, std::uint32_t offset) { return s.begin < offset; });
-      if (at != known->end() && at->begin == was.begin && at->end == was.end && !at->cut &&
-          (at->header || may_end(text.substr(begin, end - begin))))
-        return true;
-    }
-    return alone(begin, end);
-  };
-  Reading now = read_damaged(parser, text, parses, nullptr, had_error ? nullptr : &old);
+    known = find_statements(old_text, [&, alone = by_itself(old_text)](std::uint32_t begin, std::uint32_t end) {
+      const std::string_view statement = old_text.substr(begin, end - begin);
+      return begins_block(statement) || may_end(statement) || alone(begin, end);
+    });
+  const KnownText before{known ? &*known : nullptr, edit.begin, edit.old_end, edit.new_end};
+  Reading now = read_damaged(parser, text, before, nullptr, had_error ? nullptr : &old);
   Changed changed{edit.begin, edit.new_end};
   if (had_error || holds_error(now.tree)) {
     // Without cuts now and before, damage is where it was before, or in the edit.

@@ -22,22 +22,44 @@ bool is_whole_statement(std::string_view word) {
          word == "continue";
 }
 
-// Headers that are none without the block above.
-bool continues_block(std::string_view line) {
-  for (const std::string_view word : {"elif", "else", "except", "finally", "try"})
-    if (line.starts_with(word) && (line.size() == word.size() || !is_word_byte(line[word.size()]))) return true;
-  return false;
+std::string_view first_word(std::string_view line) {
+  std::size_t end = 0;
+  while (end < line.size() && is_word_byte(line[end])) ++end;
+  return line.substr(0, end);
 }
+
+bool is_one_of(std::string_view word, std::initializer_list<std::string_view> words) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+// Headers that are none by themselves.
+bool is_part(std::string_view word) { return is_one_of(word, {"elif", "else", "except", "finally", "try"}); }
+// What has to be above the block above: its header begins with one of these words.
+bool continues(std::string_view word, std::string_view above) {
+  if (word == "elif") return is_one_of(above, {"if", "elif"});
+  if (word == "else") return is_one_of(above, {"if", "elif", "for", "while", "except"});
+  if (is_one_of(word, {"except", "finally"})) return is_one_of(above, {"try", "except"}) || above == "else";
+  return true;
+}
+// Headers whose block can be read without them.
+bool only_groups(std::string_view word) { return is_one_of(word, {"if", "elif", "while", "with", "for", "try"}); }
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\f'; }
 
 class Splitter {
  public:
-  Splitter(std::string_view text, const Parses& parses) : text_(text), parses_(parses) {}
+  Splitter(std::string_view text, const Parses& parses, const KnownText& known)
+      : text_(text), parses_(parses), known_(known) {}
 
   std::optional<std::vector<Statement>> run() {
     std::size_t cuts = 0;
+    if (known_.statements) out_.reserve(known_.statements->size() + 1);
     while (find_begin()) {
+      if (const Statement* as_before = known()) {
+        out_.push_back(*as_before);
+        at_ = as_before->end;
+        continue;
+      }
       bool ended = false;
       const Statement s = next(ended);
       // Looking for an end that is not there is as dear as a cut.
@@ -47,6 +69,8 @@ class Splitter {
       at_ = s.end;
     }
     cut_unfinished_end();
+    cut_lone_headers();
+    cut_lone_decorators();
     return std::move(out_);
   }
 
@@ -66,6 +90,23 @@ class Splitter {
     return false;
   }
 
+  // The statement here, if it is one from before the edit; its places are moved.
+  const Statement* known() {
+    const auto at = static_cast<std::uint32_t>(at_);
+    if (!known_.statements || (at >= known_.begin && at <= known_.new_end)) return nullptr;
+    const std::vector<Statement>& all = *known_.statements;
+    const bool behind = at > known_.new_end;
+    const std::uint32_t delta = behind ? known_.new_end - known_.old_end : 0;
+    while (next_known_ < all.size() && all[next_known_].begin < at - delta) ++next_known_;
+    if (next_known_ == all.size() || all[next_known_].begin != at - delta) return nullptr;
+    const Statement& was = all[next_known_];
+    if (was.cut || !was.sound || (!behind && was.end >= known_.begin)) return nullptr;
+    moved_ = was;
+    moved_.begin += delta;
+    moved_.end += delta;
+    return &moved_;
+  }
+
   Statement next(bool& ended) {
     const std::size_t begin = at_;
     std::size_t next_line = kNone;
@@ -74,10 +115,10 @@ class Splitter {
     const std::string_view line = text_.substr(begin, line_end(begin) - begin);
     if (begins_block(line)) {
       // The word alone is no statement: it belongs to what is above.
-      sound_ = ended && (continues_block(line) || parses(begin, end));
-      if (sound_) return header(begin, end, false);
+      if (ended && (is_part(first_word(line)) || parses(begin, end))) return header(begin, end, false);
       const std::size_t last = end_of_header(begin, ended ? end : short_end(begin, next_line));
       Statement s = header(begin, last, !placeholder_header(text_.substr(begin, last - begin)).empty());
+      s.sound = false;
       s.blanked = !s.cut && line.starts_with('@');
       s.cut = s.cut || s.blanked;
       return s;
@@ -91,15 +132,72 @@ class Splitter {
   // A header without a `:`, or a decorator, at the end of the text: it lacks more than its placeholder could give it.
   void cut_unfinished_end() {
     if (out_.empty() || !out_.back().header) return;
-    const std::string_view last = text_.substr(out_.back().begin, out_.back().end - out_.back().begin);
-    if (sound_ && last[0] != '@' && has_header_colon(last)) return;
+    const std::string_view last = text_of(out_.back());
+    if (out_.back().sound && last[0] != '@' && has_header_colon(last)) return;
     for (std::size_t i = out_.size(); i-- > 0;) {
-      Statement& s = out_[i];
-      if (i + 1 < out_.size() && text_[s.begin] != '@') break;
-      s.cut = s.unfinished = true;
-      s.header = s.blanked = false;
+      if (i + 1 < out_.size() && text_[out_[i].begin] != '@') break;
+      cut_as_unfinished(out_[i]);
+      out_[i].echo = i + 1 < out_.size();
     }
   }
+  static void cut_as_unfinished(Statement& s) {
+    s.cut = s.unfinished = true;
+    s.header = s.blanked = false;
+  }
+
+  // Headers without a block, as they are while they are typed, and parts (`else:`) without what they continue. The
+  // grammar itself knows a header that ends with `:` and lacks its block.
+  void cut_lone_headers() {
+    std::vector<std::size_t> last;  // the statement before at each column, of the blocks around
+    for (std::size_t i = 0; i < out_.size(); ++i) {
+      const std::size_t column = indent_of(out_[i].begin);
+      while (!last.empty() && indent_of(out_[last.back()].begin) > column) last.pop_back();
+      const bool follows = !last.empty() && indent_of(out_[last.back()].begin) == column;
+      if (out_[i].header && i + 1 < out_.size() && is_lone(i, follows ? &out_[last.back()] : nullptr))
+        cut_as_unfinished(out_[i]);
+      if (follows) last.pop_back();
+      last.push_back(i);
+    }
+  }
+  // `before`: the statement before in the same block.
+  bool is_lone(std::size_t i, const Statement* before) const {
+    const Statement& s = out_[i];
+    const std::string_view word = first_word(text_of(s));
+    if (word.empty()) return false;  // a decorator
+    if (is_part(word) && word != "try") {
+      const bool continued = before && !before->unfinished && continues(word, first_word(text_of(*before)));
+      return !continued && !parses_through(i, i + 1);
+    }
+    if (indent_of(out_[i + 1].begin) > indent_of(s.begin)) return !s.sound && !s.cut && only_groups(word);
+    return !s.sound || (!has_header_colon(text_of(s)) && !parses_through(i, i + 1));
+  }
+  // As the grammar may read what a statement alone is not.
+  bool parses_through(std::size_t i, std::size_t last) const {
+    return parses(out_[i].begin - indent_of(out_[i].begin), out_[last].end);
+  }
+
+  // Decorators that no definition follows, or one that is cut out. The grammar itself knows some that stand elsewhere.
+  void cut_lone_decorators() {
+    std::size_t decorated = out_.size();  // the first statement that is no decorator
+    for (std::size_t i = out_.size(), next = i; i-- > 0;) {
+      Statement& s = out_[i];
+      if (text_[s.begin] != '@') decorated = i;
+      if (s.blanked) continue;
+      const Statement* below = next < out_.size() ? &out_[next] : nullptr;
+      next = i;
+      if (!s.header || text_[s.begin] != '@') continue;
+      const bool level = below && indent_of(below->begin) == indent_of(s.begin);
+      const bool definition = level && takes_decorator(text_of(*below));
+      if (definition ? !below->unfinished : decorated == out_.size() || parses_through(i, decorated)) continue;
+      cut_as_unfinished(s);
+      s.echo = definition || (level && below->cut);
+    }
+  }
+  static bool takes_decorator(std::string_view statement) {
+    return statement.starts_with('@') || is_one_of(first_word(statement), {"def", "class", "async"});
+  }
+  std::string_view text_of(const Statement& s) const { return text_.substr(s.begin, s.end - s.begin); }
+
   // The `:` that ends a header, with the body behind it or not.
   static bool has_header_colon(std::string_view header) {
     int depth = 0;
@@ -215,15 +313,22 @@ class Splitter {
   static constexpr std::size_t kNone = std::string_view::npos;
   std::string_view text_;
   const Parses& parses_;
+  const KnownText& known_;
+  std::size_t next_known_ = 0;
+  Statement moved_;
   std::size_t at_ = 0;
-  bool sound_ = true;  // the last header
   std::vector<Statement> out_;
 };
 
 }  // namespace
 
 std::optional<std::vector<Statement>> find_statements(std::string_view text, const Parses& parses) {
-  return Splitter(text, parses).run();
+  return Splitter(text, parses, {}).run();
+}
+
+std::optional<std::vector<Statement>> find_statements(std::string_view text, const Parses& parses,
+                                                      const KnownText& known) {
+  return Splitter(text, parses, known).run();
 }
 
 namespace {

@@ -4,8 +4,9 @@
 // could reuse of the tree before. So damage is kept to where it is: a simple statement that does not parse by itself is
 // *cut out*. A placeholder of the same length stands for it in the text that tree-sitter gets, and its own tree takes
 // the placeholder's place (copy_rows.h). A header of a block has another header for its placeholder, so that the block
-// stays what it is. A statement with too little indentation is cut out as well. The statements to cut depend on the
-// text alone, not on the edits that led to it.
+// stays what it is; one without a block, as it is while it is typed, is cut out like a simple statement. A statement
+// with too little indentation is cut out as well. The statements to cut depend on the text alone, not on the edits that
+// led to it.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +24,9 @@ struct Statement {
   std::uint32_t end = 0;
   bool cut = false;
   bool header = false;      // of a block, or a decorator
-  bool unfinished = false;  // the header or decorator at the end of the text, which lacks its block
+  bool sound = true;        // of a header: it parses with a block
+  bool unfinished = false;  // a header that lacks its block, or what it continues; a decorator without its definition
+  bool echo = false;        // an unfinished decorator of what is cut out itself, and has the error
   bool blanked = false;     // has no placeholder: a decorator without a name
   // With too little indentation (indentation.h): the placeholder stands at its block's column, or is joined to the
   // statement before by a `;` at `blank`; from there to the placeholder is nothing else.
@@ -41,6 +44,15 @@ using Parses = std::function<bool(std::uint32_t begin, std::uint32_t end)>;
 // its line, outside of brackets and strings; one that does not parse so ends before the next line that is not deeper
 // and begins with a word, and a header with its `:`. Nothing: more than 100 are to be cut; such a text is no program.
 std::optional<std::vector<Statement>> find_statements(std::string_view text, const Parses& parses);
+
+// The statements of a text before an edit of it. Of those that the edit does not touch, the ones that parse are as they
+// were.
+struct KnownText {
+  const std::vector<Statement>* statements = nullptr;  // null: not known
+  std::uint32_t begin = 0, old_end = 0, new_end = 0;   // of the edit
+};
+std::optional<std::vector<Statement>> find_statements(std::string_view text, const Parses& parses,
+                                                      const KnownText& known);
 
 // Cuts out those of these that can be; the others stay as they are.
 struct Misplaced;

@@ -79,6 +79,7 @@ void BodyMemo::begin(bool whole) {
     abandoned_ = false;
     uses_.clear();
     definitions_.clear();
+    left_.clear();
     bindings_.clear();
     statements_.clear();
   }
@@ -120,8 +121,8 @@ void BodyMemo::finish(const std::vector<source::Span>& places) {
 // Pools contain leftovers of statements of earlier readings.
 void BodyMemo::compact() {
   std::size_t live = 0;
-  for (const Statement& s : statements_) live += s.use_count + s.definition_count + s.binding_count;
-  if (uses_.size() + definitions_.size() + bindings_.size() <= 2 * live + 4096) return;
+  for (const Statement& s : statements_) live += s.use_count + s.definition_count + s.left_count + s.binding_count;
+  if (uses_.size() + definitions_.size() + left_.size() + bindings_.size() <= 2 * live + 4096) return;
   const auto move = [](auto& from, auto& to, std::uint32_t& at, std::uint32_t count) {
     const auto begin = from.begin() + at;
     at = static_cast<std::uint32_t>(to.size());
@@ -129,14 +130,17 @@ void BodyMemo::compact() {
   };
   std::vector<Use> uses;
   std::vector<Definition> definitions;
+  std::vector<LeftName> left;
   std::vector<const ir::Binding*> bindings;
   for (Statement& s : statements_) {
     move(uses_, uses, s.uses, s.use_count);
     move(definitions_, definitions, s.definitions, s.definition_count);
+    move(left_, left, s.left, s.left_count);
     move(bindings_, bindings, s.bindings, s.binding_count);
   }
   uses_.swap(uses);
   definitions_.swap(definitions);
+  left_.swap(left);
   bindings_.swap(bindings);
 }
 
@@ -210,6 +214,10 @@ bool BodyMemo::replay(Reader& r, cst::Node& at, Body& body, bool adjacent,
       function_->scope.define(d.slot, Val::of(ValKind::Module), {});
     }
   }
+  for (std::uint32_t i = 0; i < s.left_count; ++i) {
+    const LeftName& l = left_[s.left + i];
+    function_->scope.add_left(l.slot, l.scope, Val::of(l.value), r.ctx.spans().get(l.value->id));
+  }
   for (std::uint32_t i = 0; i < s.binding_count; ++i) {
     const ir::Binding* b = bindings_[s.bindings + i];
     body.append(b);
@@ -270,6 +278,15 @@ void BodyMemo::close(Body& body, bool beside_damage) {
     s.output = s.output || (s.dataflow && is_output(slot));
   }
   s.definition_count = static_cast<std::uint32_t>(definitions_.size()) - s.definitions;
+  s.left = static_cast<std::uint32_t>(left_.size());
+  scope.for_each_left(scope_size_, [&](const Scope::Entry& e) {
+    if (e.value.expr() && is_value(e.value)) {
+      left_.push_back({e.slot, e.left_as, e.value.expr()});
+    } else {
+      s.fresh = true;
+    }
+  });
+  s.left_count = static_cast<std::uint32_t>(left_.size()) - s.left;
   s.bindings = static_cast<std::uint32_t>(bindings_.size());
   const std::vector<const ir::Binding*>& made = body.current();
   if (made.size() < current_bindings_) {

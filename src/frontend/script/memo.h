@@ -93,6 +93,12 @@ class BodyMemo final : public cst::KnownStatements {
     Scope::Slot slot;
     const ir::Expr* value;  // null: the module
   };
+  // A name of a branch, say, which is not visible behind the statement.
+  struct LeftName {
+    Scope::Slot slot;
+    ScopeKind scope;
+    const ir::Expr* value;
+  };
   struct Statement {
     std::uint32_t begin, end;
     cst::Kind kind;
@@ -105,6 +111,7 @@ class BodyMemo final : public cst::KnownStatements {
     int temporaries_before, temporaries_after;
     std::uint32_t uses, use_count;
     std::uint32_t definitions, definition_count;
+    std::uint32_t left, left_count;
     std::uint32_t bindings, binding_count;
   };
   static bool same(const Val* v, const Use& use);
@@ -124,6 +131,7 @@ class BodyMemo final : public cst::KnownStatements {
   // Pools that the statements point into; grown by each reading, now and then compacted.
   std::vector<Use> uses_;
   std::vector<Definition> definitions_;
+  std::vector<LeftName> left_;
   std::vector<const ir::Binding*> bindings_;
 
   std::vector<std::vector<std::string>> outputs_;  // by dataflow block

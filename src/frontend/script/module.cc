@@ -57,7 +57,9 @@ bool is_unread(Node function) {
 void read_member_signature(Reader& r, Member& m) {
   m.in_signature = true;
   FunctionState* const before = std::exchange(r.fn, nullptr);
+  const ErrorsSince errors = r.errors();
   read_signature(r, m.node, nullptr, *m.signature);
+  m.broken_signature = errors.any();
   r.fn = before;
   m.in_signature = false;
   m.declared = m.signature->ret ? signature_type(r, *m.signature, m.signature->ret) : nullptr;
@@ -158,7 +160,7 @@ void read_member(Reader& r, Member& m) {
   r.module->reading.pop_back();
   r.fn = before;
   r.noted_ops = std::move(noted);
-  m.broken = errors.any() || m.node.damaged();
+  m.broken = errors.any() || m.broken_signature || m.node.damaged();
   m.lost_definitions = std::exchange(r.lost_callee, lost_callee);
   m.lost_parameters = m.lost_parameters || (m.broken && has_bare_handle(m.function));
   m.state = m.function ? Member::State::Done : Member::State::Failed;

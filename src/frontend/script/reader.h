@@ -85,7 +85,8 @@ struct Member {
   bool keep_statements = false;            // the memo's facts about the body are still valid
   bool in_signature = false;               // its signature is being read
   bool damaged_header = false;             // nothing of it is read
-  bool broken = false;
+  bool broken = false;                     // it has errors, or `broken_signature`
+  bool broken_signature = false;           // of a Relax function
   bool lost_parameters = false;   // some of its signature could not be read: calls are not checked against it
   bool lost_definitions = false;  // values of functions that could not be read: uses of them lack a definition
 };

@@ -129,6 +129,15 @@ class Scope {
     log_ = log;
     log_depth_ = marks_.size();
   }
+  // Of the entries from the one numbered `begin` on, those that went out of scope.
+  template <class F>
+  void for_each_left(std::uint32_t begin, F&& f) const {
+    for (std::uint32_t i = begin; i < entries_.size(); ++i)
+      if (!entries_[i].live) f(entries_[i]);
+  }
+  void add_left(Slot slot, ScopeKind as, const Val& value, source::Span span) {
+    entries_.push_back({slot, value, span, kNone, as, false});
+  }
   // The number of entries: an entry with a higher index is younger.
   std::uint32_t size() const { return static_cast<std::uint32_t>(entries_.size()); }
   bool is_younger(const Entry* e, std::uint32_t size) const { return e - entries_.data() >= std::ptrdiff_t(size); }

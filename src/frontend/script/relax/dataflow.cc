@@ -71,6 +71,7 @@ void BodyReader::dataflow(Node s, Node next) {
   behind_last_ = 0;
   std::vector<Node> statements;
   for (Node c : s.child(Field::Body).children()) statements.push_back(c);
+  if (statements.empty()) return;  // an error, until something stands in it
   Outputs outputs;
   collect_outputs(statements, next, outputs);
   outputs_ = &outputs;

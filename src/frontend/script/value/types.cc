@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 
 #include "frontend/script/module.h"
 #include "frontend/script/symbols.h"
@@ -131,9 +132,11 @@ void read_shape(Reader& r, Node at, const Val& v, TensorParts& out) {
   out.bad = out.bad || !out.dims;
 }
 
+bool is_ndim(std::int64_t given) { return given >= -1 && given <= std::numeric_limits<int>::max(); }
+
 const ir::Type* make_tensor(Reader& r, Node at, const TensorParts& p) {
   if (p.bad) return nullptr;
-  if (p.ndim && *p.ndim < -1) {
+  if (p.ndim && !is_ndim(*p.ndim)) {
     r.error(at, diag::BadNdim, *p.ndim);
     return nullptr;
   }
@@ -226,13 +229,15 @@ Val dtensor_call(Reader& r, const CallNode& call) {
 
 Val shape_call(Reader& r, const CallNode& call) {
   Arguments args(r, call);
-  std::optional<std::int64_t> ndim;
+  int ndim = ir::kUnknownNdim;
   const ir::Type* out = nullptr;
-  if (Argument* a = args.find("ndim")) ndim = to_int(r, args.value(a), a->node);
-  if (ndim && *ndim < -1) {
-    r.error(call.node, diag::BadNdim, *ndim);
-    ndim.reset();
-  }
+  if (Argument* a = args.find("ndim"))
+    if (const auto given = to_int(r, args.value(a), a->node)) {
+      if (is_ndim(*given))
+        ndim = int(*given);
+      else
+        r.error(call.node, diag::BadNdim, *given);
+    }
   Argument* a = args.find(0, "values");
   const Val v = a ? args.value(a) : Val::none();
   if (v.poison()) {
@@ -241,7 +246,7 @@ Val shape_call(Reader& r, const CallNode& call) {
   }
   if (v.is(ValKind::None) || (v.is_sequence() && v.items.empty())) {
     // An empty list of values is an unknown rank in TVM's parser.
-    out = r.ctx.shape_type_ndim(ndim ? int(*ndim) : ir::kUnknownNdim);
+    out = r.ctx.shape_type_ndim(ndim);
   } else if (const auto dims = to_dims(r, v, a->node, ir::DType::Int(64))) {
     out = r.ctx.shape_type(*dims);
   }
