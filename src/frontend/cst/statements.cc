@@ -34,7 +34,7 @@ bool is_one_of(std::string_view word, std::initializer_list<std::string_view> wo
 
 // Headers that are none by themselves.
 bool is_part(std::string_view word) { return is_one_of(word, {"elif", "else", "except", "finally", "try"}); }
-// What has to be above the block above: its header begins with one of these words.
+// Whether a part may stand below a block whose header begins with a word.
 bool continues(std::string_view word, std::string_view above) {
   if (word == "elif") return is_one_of(above, {"if", "elif"});
   if (word == "else") return is_one_of(above, {"if", "elif", "for", "while", "except"});

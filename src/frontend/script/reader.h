@@ -87,8 +87,8 @@ struct Member {
   bool damaged_header = false;             // nothing of it is read
   bool broken = false;                     // it has errors, or `broken_signature`
   bool broken_signature = false;           // of a Relax function
-  bool lost_parameters = false;   // some of its signature could not be read: calls are not checked against it
-  bool lost_definitions = false;  // values of functions that could not be read: uses of them lack a definition
+  bool lost_parameters = false;            // some of its signature could not be read: calls are not checked against it
+  bool lost_definitions = false;           // values of functions that could not be read: uses of them lack a definition
 };
 
 struct ModuleState {
