@@ -90,7 +90,8 @@ TEST_CASE("a header without a block, or what it continues, is cut out") {
   };
   using Found = std::vector<std::string>;
   CHECK(damage_of("        if x\n") == Found{"if x"});
-  CHECK(damage_of("        else:\n") == Found{"else:"});
+  CHECK(damage_of("        else:\n") == Found{"else"});
+  CHECK(damage_of("        elif x:\n            z = x\n") == Found{"elif"});
   CHECK(damage_of("        if x:\n            z = x\n        else:\n            z = y\n").empty());
   CHECK(damage_of("        @R.function\n") == Found{"@R.function"});
   CHECK(damage_of("        @R.function\n        def g\n") == Found{"def g"});

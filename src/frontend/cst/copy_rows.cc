@@ -163,7 +163,11 @@ class Copier {
     if (rows_.size() == before) add_error(Kind::Error, header.begin, header.end);
   }
   void put_unfinished(const Statement& cut) {
-    if (!cut.echo) put_header(cut);
+    if (cut.echo) return;
+    if (is_part(first_word(cut_out_->text.substr(cut.begin, cut.end - cut.begin))))
+      add_error(Kind::Error, cut.begin, cut.end);
+    else
+      put_header(cut);
   }
   // Statements without a placeholder that end before a place.
   void put_blanked(std::uint32_t begin) {

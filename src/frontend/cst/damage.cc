@@ -139,10 +139,19 @@ class Reporter {
     const std::size_t line = line_start(static_cast<std::uint32_t>(at));
     const std::string_view code = code_of(tree_.text.substr(line, at - line));
     if (code.empty()) return;
+    if (report_part(line + std::min(code.size(), code.find_first_not_of(" \t")))) return;
     const std::string_view last = last_token(code);
     const std::size_t begin = line + code.size() - last.size();
     say(span_of(begin, begin + last.size()),
         source::message(diag::SyntaxError, fmt::format("unexpected end of line after `{}`", last)));
+  }
+
+  // An `else` that continues nothing.
+  bool report_part(std::size_t at) {
+    const std::string_view word = first_word(tree_.text.substr(at));
+    if (!is_part(word)) return false;
+    say(span_of(at, at + word.size()), source::message(diag::PartAlone, word));
+    return true;
   }
 
   // The header ends at its last character; the mark is after it.
@@ -251,10 +260,12 @@ class Reporter {
       return;
     }
     const std::string_view before = tree_.text.substr(line_start(n.row().begin), begin - line_start(n.row().begin));
+    const bool first = before.find_first_not_of(" \t") == std::string_view::npos;
+    if (first && report_part(begin)) return;
     std::string shown(text.substr(0, 40));
     if (text.size() > 40) shown += "...";
     source::Message m = source::message(diag::SyntaxError, fmt::format("unexpected `{}`", shown));
-    if (before.find_first_not_of(" \t") == std::string_view::npos && header_without_colon(begin)) {
+    if (first && header_without_colon(begin)) {
       m = source::message(diag::SyntaxError, "a header line ends with `:`");
     } else if (text.front() == '=' && is_condition(before)) {
       say(span_of(begin, begin + 1), source::message(diag::AssignedCondition));

@@ -118,6 +118,7 @@ class Blocks {
       }
       while (column < levels_.back()) levels_.pop_back();
       while (!blocks_.empty() && column < blocks_.back()) blocks_.pop_back();
+      note_part(lines_[i]);
       opened = lines_[i].opens;
       header = column;
     }
@@ -125,6 +126,14 @@ class Blocks {
   }
 
  private:
+  // The first word of the last line at each level tells what a part may continue.
+  void note_part(const CodeLine& line) {
+    last_words_.resize(levels_.size());
+    const std::string_view word = first_word(text_.substr(line.begin));
+    if (line.column == levels_.back() && is_part(word) && !continues(word, last_words_.back()))
+      found_.push_back({line.begin, line.column, false, true});
+    last_words_.back() = word;
+  }
   // The first line behind a line and further simple statements, between these columns.
   std::size_t behind_simple(std::size_t line, std::uint32_t from, std::uint32_t to) const {
     constexpr std::size_t kMostLines = 20;
@@ -160,7 +169,8 @@ class Blocks {
   std::string_view text_;
   const std::vector<CodeLine>& lines_;
   std::vector<std::uint32_t> levels_{0};
-  std::vector<std::uint32_t> blocks_;  // those under a line that ends with `:`
+  std::vector<std::string_view> last_words_;  // by level
+  std::vector<std::uint32_t> blocks_;         // those under a line that ends with `:`
   std::vector<Misplaced> found_;
 };
 
@@ -171,11 +181,13 @@ std::vector<Misplaced> find_misplaced(std::string_view text) {
   return Blocks(text, lines).run();
 }
 
-bool may_misplace(std::string_view removed, std::string_view inserted, std::string_view line_before) {
+bool may_misplace(std::string_view removed, std::string_view inserted, std::string_view old_line,
+                  std::string_view new_line, std::string_view line_before) {
   constexpr std::string_view kDecides = "\n#\\\"'()[]{}:@";
   return removed.find_first_of(kDecides) != std::string_view::npos ||
          inserted.find_first_of(kDecides) != std::string_view::npos ||
-         line_before.find_first_not_of(" \t\r\f") == std::string_view::npos;
+         line_before.find_first_not_of(" \t\r\f") == std::string_view::npos || begins_block(old_line) ||
+         begins_block(new_line);
 }
 
 }  // namespace rldb::frontend::cst

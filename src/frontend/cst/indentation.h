@@ -1,4 +1,5 @@
-// Lines with too little indentation for their block, found without the grammar.
+// Lines that stand where they cannot, found without the grammar: with too little indentation for their block, or an
+// `else:` without its `if`.
 //
 // The grammar takes such a line for the end of the block, and each line after it for an unexpected one. But a simple
 // statement cannot be followed by a deeper line, so one of the two is wrong; it is the first if the second is as deep
@@ -16,12 +17,14 @@ struct Misplaced {
   std::uint32_t begin = 0;   // of the statement
   std::uint32_t column = 0;  // of its block
   bool first = false;        // directly behind the header of the block
+  bool lone = false;         // it continues nothing; the column is its own
 };
 // In the order of the text. None in a text that is indented with tabs.
 std::vector<Misplaced> find_misplaced(std::string_view text);
 
 // Whether an edit may change what is found: it touches more than the inside of a line, or a bracket, a string, a
-// comment.
-bool may_misplace(std::string_view removed, std::string_view inserted, std::string_view line_before);
+// comment, a header. The lines: with the edit, and what is before it in the line.
+bool may_misplace(std::string_view removed, std::string_view inserted, std::string_view old_line,
+                  std::string_view new_line, std::string_view line_before);
 
 }  // namespace rldb::frontend::cst

@@ -332,12 +332,21 @@ void LiveTree::reset(std::string_view text) {
 
 namespace {
 
-// Whether lines with too little indentation come into a text that has none.
+// The line around a place, from its first character of code on.
+std::string_view line_of(std::string_view text, std::size_t at) {
+  const std::size_t before = at == 0 ? std::string_view::npos : text.rfind('\n', at - 1);
+  const std::size_t begin = before == std::string_view::npos ? 0 : before + 1;
+  const std::string_view line = text.substr(begin, std::min(text.find('\n', at), text.size()) - begin);
+  return line.substr(std::min(line.size(), line.find_first_not_of(" \t")));
+}
+
+// Whether lines that stand where they cannot come into a text that has none.
 bool misplaces(const LiveTree::Edit& edit, std::string_view before, std::string_view after) {
   const std::size_t line = edit.begin == 0 ? std::string_view::npos : after.rfind('\n', edit.begin - 1);
   const std::size_t begin = line == std::string_view::npos ? 0 : line + 1;
   return may_misplace(before.substr(edit.begin, edit.old_end - edit.begin),
-                      after.substr(edit.begin, edit.new_end - edit.begin), after.substr(begin, edit.begin - begin)) &&
+                      after.substr(edit.begin, edit.new_end - edit.begin), line_of(before, edit.begin),
+                      line_of(after, edit.begin), after.substr(begin, edit.begin - begin)) &&
          !find_misplaced(after).empty();
 }
 

@@ -103,13 +103,27 @@ std::size_t second_of_two_values(std::string_view text, std::size_t begin, std::
   return Scan::kNone;
 }
 
+std::string_view first_word(std::string_view line) {
+  const auto end = std::find_if_not(line.begin(), line.end(), is_word_byte);
+  return line.substr(0, static_cast<std::size_t>(end - line.begin()));
+}
+
+bool is_part(std::string_view word) {
+  return word == "elif" || word == "else" || word == "except" || word == "finally";
+}
+
+bool continues(std::string_view part, std::string_view above) {
+  if (part == "elif") return above == "if" || above == "elif";
+  if (part == "else")
+    return above == "if" || above == "elif" || above == "for" || above == "while" || above == "except";
+  return above == "try" || above == "except" || above == "else";
+}
+
 bool begins_block(std::string_view line) {
   static constexpr std::array<std::string_view, 11> kWords = {"class", "def", "elif", "else",  "except", "finally",
                                                               "for",   "if",  "try",  "while", "with"};
   if (line.starts_with('@')) return true;
-  const auto end = std::find_if_not(line.begin(), line.end(), is_word_byte);
-  const std::string_view word = line.substr(0, static_cast<std::size_t>(end - line.begin()));
-  return std::find(kWords.begin(), kWords.end(), word) != kWords.end();
+  return std::find(kWords.begin(), kWords.end(), first_word(line)) != kWords.end();
 }
 
 std::string_view code_of(std::string_view line) {

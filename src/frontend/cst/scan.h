@@ -25,6 +25,12 @@ bool joins_values(std::string_view word);  // `not`, `in`: a value follows
 // Whether a line, from its first character on, is the header of a block or a decorator.
 bool begins_block(std::string_view line);
 
+std::string_view first_word(std::string_view line);
+// Headers that continue the statement of the block above: `else`.
+bool is_part(std::string_view word);
+// Whether a part may stand below a block whose header begins with a word.
+bool continues(std::string_view part, std::string_view above);
+
 // `f(x y)`: where `y` begins, in a range whose brackets are balanced. kNone: no two values are adjacent in
 // brackets.
 std::size_t second_of_two_values(std::string_view text, std::size_t begin, std::size_t end);

@@ -22,29 +22,19 @@ bool is_whole_statement(std::string_view word) {
          word == "continue";
 }
 
-std::string_view first_word(std::string_view line) {
-  std::size_t end = 0;
-  while (end < line.size() && is_word_byte(line[end])) ++end;
-  return line.substr(0, end);
-}
-
 bool is_one_of(std::string_view word, std::initializer_list<std::string_view> words) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-// Headers that are none by themselves.
-bool is_part(std::string_view word) { return is_one_of(word, {"elif", "else", "except", "finally", "try"}); }
-// Whether a part may stand below a block whose header begins with a word.
-bool continues(std::string_view word, std::string_view above) {
-  if (word == "elif") return is_one_of(above, {"if", "elif"});
-  if (word == "else") return is_one_of(above, {"if", "elif", "for", "while", "except"});
-  if (is_one_of(word, {"except", "finally"})) return is_one_of(above, {"try", "except"}) || above == "else";
-  return true;
-}
 // Headers whose block can be read without them.
 bool only_groups(std::string_view word) { return is_one_of(word, {"if", "elif", "while", "with", "for", "try"}); }
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\f'; }
+
+void cut_as_unfinished(Statement& s) {
+  s.cut = s.unfinished = true;
+  s.header = s.blanked = false;
+}
 
 class Splitter {
  public:
@@ -115,7 +105,8 @@ class Splitter {
     const std::string_view line = text_.substr(begin, line_end(begin) - begin);
     if (begins_block(line)) {
       // The word alone is no statement: it belongs to what is above.
-      if (ended && (is_part(first_word(line)) || parses(begin, end))) return header(begin, end, false);
+      const std::string_view word = first_word(line);
+      if (ended && (is_part(word) || word == "try" || parses(begin, end))) return header(begin, end, false);
       const std::size_t last = end_of_header(begin, ended ? end : short_end(begin, next_line));
       Statement s = header(begin, last, !placeholder_header(text_.substr(begin, last - begin)).empty());
       s.sound = false;
@@ -140,34 +131,17 @@ class Splitter {
       out_[i].echo = i + 1 < out_.size();
     }
   }
-  static void cut_as_unfinished(Statement& s) {
-    s.cut = s.unfinished = true;
-    s.header = s.blanked = false;
-  }
 
-  // Headers without a block, as they are while they are typed, and parts (`else:`) without what they continue. The
-  // grammar itself knows a header that ends with `:` and lacks its block.
+  // Headers without a block, as they are while they are typed. The grammar itself knows a header that ends with `:` and
+  // lacks its block.
   void cut_lone_headers() {
-    std::vector<std::size_t> last;  // the statement before at each column, of the blocks around
-    for (std::size_t i = 0; i < out_.size(); ++i) {
-      const std::size_t column = indent_of(out_[i].begin);
-      while (!last.empty() && indent_of(out_[last.back()].begin) > column) last.pop_back();
-      const bool follows = !last.empty() && indent_of(out_[last.back()].begin) == column;
-      if (out_[i].header && i + 1 < out_.size() && is_lone(i, follows ? &out_[last.back()] : nullptr))
-        cut_as_unfinished(out_[i]);
-      if (follows) last.pop_back();
-      last.push_back(i);
-    }
+    for (std::size_t i = 0; i + 1 < out_.size(); ++i)
+      if (out_[i].header && is_lone(i)) cut_as_unfinished(out_[i]);
   }
-  // `before`: the statement before in the same block.
-  bool is_lone(std::size_t i, const Statement* before) const {
+  bool is_lone(std::size_t i) const {
     const Statement& s = out_[i];
     const std::string_view word = first_word(text_of(s));
-    if (word.empty()) return false;  // a decorator
-    if (is_part(word) && word != "try") {
-      const bool continued = before && !before->unfinished && continues(word, first_word(text_of(*before)));
-      return !continued && !parses_through(i, i + 1);
-    }
+    if (word.empty() || is_part(word)) return false;  // a decorator; see indentation.h
     if (indent_of(out_[i + 1].begin) > indent_of(s.begin)) return !s.sound && !s.cut && only_groups(word);
     return !s.sound || (!has_header_colon(text_of(s)) && !parses_through(i, i + 1));
   }
@@ -415,7 +389,9 @@ void cut_misplaced(std::string_view text, const std::vector<Misplaced>& misplace
   for (const Misplaced& m : misplaced) {
     const auto at = std::lower_bound(statements.begin(), statements.end(), m.begin,
                                      [](const Statement& s, std::uint32_t offset) { return s.begin < offset; });
-    if (at == statements.end() || at->begin != m.begin || at->header) continue;
+    if (at == statements.end() || at->begin != m.begin) continue;
+    if (m.lone) cut_as_unfinished(*at);
+    if (m.lone || at->header) continue;
     const auto column_of = [&](const Statement& s) {
       const std::size_t line = s.begin == 0 ? std::string_view::npos : text.rfind('\n', s.begin - 1);
       return s.begin - static_cast<std::uint32_t>(line == std::string_view::npos ? 0 : line + 1);
