@@ -267,6 +267,7 @@ class Repl {
     std::string_view rest;
     std::string_view word;  // Unknown, Misspelt: the supposed name of a command; `rest` of Misspelt: a similar one
     bool forced = false;    // a `!` follows the name
+    bool clashes = false;   // a verb; the function that is stopped will bind a variable of that name
   };
   // Shows whether an entry that failed changed anything.
   struct Moment {

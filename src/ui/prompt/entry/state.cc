@@ -391,6 +391,9 @@ Status Repl::run_target(const Target& target) {
       return run_entry(target.rest);
     case Target::Kind::Command:
       forced_ = target.forced;
+      if (target.clashes && !json_)
+        print("note: `{0}` is the command `{1}` here: the variable `{0}` is not computed yet\n", target.word,
+              target.command->name);
       return run_command(*target.command, target.rest);
     case Target::Kind::Defined:
       return run_defined(target.word, target.rest);

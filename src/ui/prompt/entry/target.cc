@@ -6,6 +6,7 @@
 #include "rldb/expression/language.h"
 #include "rldb/frontend/parse.h"
 #include "rldb/frontend/relay_entry.h"
+#include "rldb/ir/walk.h"
 #include "rldb/ui/prompt/state.h"
 #include "ui/prompt/entry/frame_scope.h"
 
@@ -39,16 +40,35 @@ bool is_assignment(std::string_view rest) {
 
 }  // namespace
 
-// A variable or symbol of the selected frame that has a value now; before that its letter is still the verb.
-static bool has_value_in_frame(Repl& repl, std::string_view name) {
+namespace {
+
+// A variable of the selected frame that has got a value, whether its register still holds it or not, or a symbol;
+// before that its letter is still the verb.
+bool has_value_in_frame(Repl& repl, std::string_view name) {
   const debug::Debugger& debugger = repl.debugger();
   if (!debugger.active() || name.empty()) return false;
   for (const debug::LocalInfo& local : debugger.locals(repl.frame()))
-    if (local.name == name && local.live) return true;
+    if (local.name == name) return true;
   for (const debug::SlotInfo& slot : debugger.heap(repl.frame()))
     if (slot.expression == name && slot.set) return true;
   return false;
 }
+
+// Whether the function of the selected frame binds that name somewhere.
+bool is_bound_in_function(Repl& repl, std::string_view name) {
+  const ir::Module* module = repl.debugger().written_module();
+  const ir::Expr* function = module ? module->find(repl.debugger().function_position(repl.frame()).function) : nullptr;
+  bool found = false;
+  if (function)
+    ir::walk(function, [&](const ir::Node* n) {
+      const auto* binding = ir::as<ir::Binding>(n);
+      found = found || (binding && binding->var->name == name);
+      return !found;
+    });
+  return found;
+}
+
+}  // namespace
 
 // Does the name have a value now: in the frame, the session, or the module?
 bool Repl::is_value_name(std::string_view name) const {
@@ -71,7 +91,8 @@ Repl::Target Repl::bare_target(std::string_view entry, std::string_view word, st
   if (word.empty() || !wordlike || is_assignment(rest) || begins_with_operator(rest)) return script;
   const bool shows = rest.empty() && has_value_in_frame(const_cast<Repl&>(*this), word);
   if (const Command* verb = find_bare_verb(word); verb && debugger_->active() && !shows)
-    return {Kind::Command, verb, rest, word};
+    return {Kind::Command, verb,  rest,
+            word,          false, rest.empty() && is_bound_in_function(const_cast<Repl&>(*this), word)};
   // `commands 2` has lines of its own; every other command is on one line.
   const std::string_view line = entry.substr(0, entry.find('\n'));
   if (is_value_name(word) || (!rest.empty() && frontend::is_syntax(line))) return script;
