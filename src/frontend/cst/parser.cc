@@ -364,7 +364,9 @@ LiveTree::Changed LiveTree::edit(const Edit& edit, std::string_view text) {
     impl_->reading = std::move(now);
     return {edit.begin, edit.new_end};
   }
-  if (old.cut_out.statements.empty() && !misplaces(edit, old.cut_out.text, text)) {
+  const bool had_error = holds_error(old.tree);
+  // (From a tree with errors the runtime may take seconds, and what it makes of the text depends on it.)
+  if (!had_error && old.cut_out.statements.empty() && !misplaces(edit, old.cut_out.text, text)) {
     Reading sound;
     sound.tree = parse_changed(parser, old.tree.get(), old.cut_out.text, text);
     if (!holds_error(sound.tree)) {
@@ -373,7 +375,6 @@ LiveTree::Changed LiveTree::edit(const Edit& edit, std::string_view text) {
       return {edit.begin, edit.new_end};
     }
   }
-  const bool had_error = holds_error(old.tree);
   // Of a text without errors all statements parse, but where they end is not known of those that go on (`x =`).
   std::optional<std::vector<Statement>> known = old.statements;
   const std::string_view old_text = old.cut_out.text;
