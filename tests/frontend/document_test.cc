@@ -219,6 +219,51 @@ TEST_CASE("a header that is typed into a body, before its block") {
   }
 }
 
+TEST_CASE("headers and decorators that the grammar reads with the line below") {
+  Edited header(R"(@I.ir_module
+class Module:
+    @T.prim_func
+    def k(A: T.Buffer((4,), "float32")):
+        for i in
+ T.serial(4):
+            A[i] = A[i]
+        if A[0] > T.float32(1) and
+ A[1] > T.float32(1):
+            A[0] = A[1]
+)");
+  header.change("A[i] = A[i]", "A[i] = A[i] A[i]");
+  Edited joined(R"(@I.ir_module
+class Module:
+    \
+    @R.function
+    def g(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        y = R.add(x, x)
+        return y
+)");
+  joined.change("R.add(x, x)", "R.add(x x)");
+  Edited moved(R"(@I.ir_module
+classModule:
+    @T.prim_func
+    def k(A: T.Buffer((4,), "float32")):
+        B[0] = A[1] + A[0]
+        A[1] = A[0] + A[2]
+)");
+  moved.change("        B[0]", "B[0]");
+}
+
+TEST_CASE("a line end that is joined before an if, also with a carriage return") {
+  for (const std::string_view end : {"\n", "\r\n"}) {
+    std::string text =
+        "@R.function\ndef f(x: R.Tensor((2,), \"float32\"), c: R.Tensor((), \"bool\")) -> R.Tensor((2,), "
+        "\"float32\"):\n    \\\n    if c:\n        a = R.add(x, x)\n    else:\n        a = \\\n        "
+        "R.exp(x)\n    return a\n";
+    for (std::size_t at = 0; end.size() == 2 && (at = text.find('\n', at)) != std::string::npos; at += 2)
+      text.insert(at, 1, '\r');
+    source::SourceManager sources;
+    CHECK(Document(sources, "test.py", text).diagnostics().all().empty());
+  }
+}
+
 TEST_CASE("an error in a decorator is one of its function") {
   Edited e(kModule);
   e.change("@R.function(private=True)\n    def loose", "@R.function(private=b)\n    def loose");
@@ -372,6 +417,7 @@ constexpr std::string_view kPieces[] = {"(",
                                         "if c:",
                                         "        if c\n",
                                         "        else:\n",
+                                        " \\\n",
                                         "    @R.function\n",
                                         "        elif",
                                         "        for\n",

@@ -131,7 +131,8 @@ class Reporter {
     for (std::size_t at = text.find('\n', n.row().begin); at != Scan::kNone; at = text.find('\n', at + 1)) {
       const Scan scan = scan_brackets(text, n.row().begin, at);
       const bool inside = !scan.open.empty() || scan.long_string != Scan::kNone || scan.stray != Scan::kNone;
-      if (!inside && text[at - 1] != '\\') return at;
+      const std::string_view line = text.substr(0, at);
+      if (!inside && !line.ends_with('\\') && !line.ends_with("\\\r")) return at;
     }
     return Scan::kNone;
   }

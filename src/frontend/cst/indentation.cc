@@ -63,7 +63,7 @@ class LineScan {
       } else if (c == '#') {
         at_ = std::min(text_.find('\n', at_), text_.size());
       } else if (c == '\\') {
-        at_ += 2;
+        at_ += text_.substr(at_ + 1).starts_with("\r\n") ? 3 : 2;
       } else if (c == '"' || c == '\'') {
         bool open = false;
         at_ = skip_string(text_, at_, text_.size(), open);
@@ -126,10 +126,19 @@ class Blocks {
   }
 
  private:
+  // Its first word, behind line ends that are joined and `async`.
+  static std::string_view keyword_of(std::string_view line) {
+    while (line.starts_with("\\\n") || line.starts_with("\\\r\n"))
+      line.remove_prefix(std::min(line.size(), line.find_first_not_of(" \t\r\n", 1)));
+    const std::string_view word = first_word(line);
+    if (word != "async") return word;
+    line.remove_prefix(std::min(line.size(), line.find_first_not_of(" \t", word.size())));
+    return first_word(line);
+  }
   // The first word of the last line at each level tells what a part may continue.
   void note_part(const CodeLine& line) {
     last_words_.resize(levels_.size());
-    const std::string_view word = first_word(text_.substr(line.begin));
+    const std::string_view word = keyword_of(text_.substr(line.begin));
     if (line.column == levels_.back() && is_part(word) && !continues(word, last_words_.back()))
       found_.push_back({line.begin, line.column, false, true});
     last_words_.back() = word;

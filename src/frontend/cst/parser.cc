@@ -375,13 +375,16 @@ LiveTree::Changed LiveTree::edit(const Edit& edit, std::string_view text) {
       return {edit.begin, edit.new_end};
     }
   }
-  // Of a text without errors all statements parse, but where they end is not known of those that go on (`x =`).
+  // Of a text without errors all statements parse, except for halves: the grammar lets a line that cannot be an end
+  // (`x =`, `for i in`) go on in the next one.
   std::optional<std::vector<Statement>> known = old.statements;
   const std::string_view old_text = old.cut_out.text;
   if (!had_error && !known)
     known = find_statements(old_text, [&, alone = by_itself(old_text)](std::uint32_t begin, std::uint32_t end) {
       const std::string_view statement = old_text.substr(begin, end - begin);
-      return begins_block(statement) || may_end(statement) || alone(begin, end);
+      const bool one_line = statement.find('\n') == std::string_view::npos;
+      const bool whole = begins_block(statement) ? code_of(statement).ends_with(':') : may_end(statement);
+      return (one_line && whole && !statement.starts_with('\\')) || alone(begin, end);
     });
   const KnownText before{known ? &*known : nullptr, edit.begin, edit.old_end, edit.new_end};
   Reading now = read_damaged(parser, text, before, nullptr, had_error ? nullptr : &old);

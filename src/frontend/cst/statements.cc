@@ -249,7 +249,7 @@ class Splitter {
         // The grammar takes the rest of the text for the string.
         if (open) return text_.size();
       } else if (c == '\n') {
-        if (depth <= 0 && (i == 0 || text_[i - 1] != '\\')) return i;
+        if (depth <= 0 && !is_joined(i)) return i;
         note_lines(i, i + 1, indent, next_line);
         if (next_line != kNone && i > next_line + kFarBehindNext) return kNone;
         ++i;
@@ -259,6 +259,12 @@ class Splitter {
       }
     }
     return depth <= 0 ? text_.size() : kNone;
+  }
+
+  // A line end behind `\`.
+  bool is_joined(std::size_t line_end) const {
+    const std::size_t at = line_end > 0 && text_[line_end - 1] == '\r' ? line_end - 1 : line_end;
+    return at > 0 && text_[at - 1] == '\\';
   }
 
   // The first line that begins in a range, and looks like the next statement: not deeper, and a word.
