@@ -114,8 +114,8 @@ class Window {
   async openPicker(text) {
     const input = this.page.locator('.quick-input-widget:visible .quick-input-box input');
     await this.press('F1');
-    await input.waitFor();
-    await input.fill(text);
+    await input.waitFor({ timeout: 3000 });
+    await input.fill(text, { timeout: 3000 });
   }
 
   // Opens the palette again until it has the command and keeps it until the click: a context may just have changed, and a
