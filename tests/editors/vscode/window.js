@@ -179,11 +179,13 @@ class Window {
   editor() { return this.page.locator('.editor-group-container.active .monaco-editor').first(); }
 
   async goTo(line, column = 1) {
-    await this.press('Control+g');
     const input = this.page.locator('.quick-input-widget:visible .quick-input-box input');
-    await input.waitFor();
-    await input.fill(`:${line}:${column}`);
-    await this.press('Enter');
+    await until(`the box for line ${line}`, async () => {
+      await this.press('Control+g');
+      await input.fill(`:${line}:${column}`, { timeout: 3000 });
+      await this.press('Enter');
+      return true;
+    });
     await input.waitFor({ state: 'hidden' });
   }
 
