@@ -59,7 +59,7 @@ bool Adapter::run(std::string_view what, const Verb& verb, const Verb& again) {
   for (;;) {
     StopReport stop;
     bool began = false;
-    // What the guard says about abandoned work is told unless the work is done again.
+    // The report of abandoned work is told unless the work is done again.
     struct Hold {
       ClientConsole& console;
       bool returned = false;
