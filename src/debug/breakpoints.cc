@@ -61,7 +61,7 @@ bool names_file(std::string_view said, std::string_view file) {
 
 // ---- the program ----
 
-std::shared_ptr<const CodeMap> Debugger::Impl::code_of(std::shared_ptr<const session::Build> build) {
+std::shared_ptr<const CodeMap> Debugger::Impl::code_of(std::shared_ptr<const session::Build> build) const {
   if (!code || code->build() != build) code = std::make_shared<const CodeMap>(std::move(build), session);
   return code;
 }

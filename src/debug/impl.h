@@ -28,8 +28,8 @@ struct Debugger::Impl {
     std::function<std::uint32_t(std::uint32_t)> moved;
   };
   std::vector<LineMove> moves;
-  std::shared_ptr<Run> run;             // shared with snapshots
-  std::shared_ptr<const CodeMap> code;  // of the last program inspected
+  std::shared_ptr<Run> run;                     // shared with snapshots
+  mutable std::shared_ptr<const CodeMap> code;  // of the last program inspected
   StopReport last;
   std::map<std::string, std::uint64_t, std::less<>> checkpoints;
   // Of watchpoints, by number: where the names lay while their registers held them.
@@ -71,7 +71,7 @@ struct Debugger::Impl {
   // ---- breakpoints (breakpoints.cc) ----
   // The map of the program that would run now; null when there is none, or it does not build.
   std::shared_ptr<const CodeMap> current_code();
-  std::shared_ptr<const CodeMap> code_of(std::shared_ptr<const session::Build> build);
+  std::shared_ptr<const CodeMap> code_of(std::shared_ptr<const session::Build> build) const;
   struct Resolved {
     std::vector<Site> sites;
     bool pending = false;                                    // may resolve later
@@ -226,9 +226,18 @@ struct Debugger::Impl {
   FrameInfo kernel_frame() const;
 
   // ---- queries (inspect.cc) ----
-  // All, or those with one name.
-  std::vector<LocalInfo> locals(const vm::Machine& m, const CodeMap& map, std::size_t frame,
-                                std::string_view only = {}) const;
+  // A local of a frame, whose value is read when it is wanted.
+  struct LocalRow {
+    const UserVariable* variable;  // null: a parameter that the debug info does not name
+    bool live;
+    std::size_t parameter = 0;
+  };
+  static std::optional<LocalRow> local_row(const CodeMap& map, const vm::Frame& f, const UserVariable& v);
+  static LocalRow later_one(const LocalRow& a, const LocalRow& b);
+  std::vector<LocalRow> local_rows(const vm::Machine& m, const CodeMap& map, std::size_t frame) const;
+  std::optional<LocalRow> local_named(const vm::Machine& m, const CodeMap& map, std::size_t frame,
+                                      std::string_view name) const;
+  static LocalInfo local(const vm::Machine& m, const CodeMap& map, std::size_t frame, const LocalRow& row);
   std::vector<SlotInfo> heap(const vm::Machine& m, const CodeMap& map, std::size_t frame) const;
   enum class Found { No, Yes, Freed };
   // A name of the frame: a local, then a symbol; then a value of the session.

@@ -205,6 +205,33 @@ TEST_CASE("an interrupt stops a long run, which can go on") {
   });
 }
 
+TEST_CASE("an interrupt where a breakpoint would have stopped the run is a stop there") {
+  const auto run = [](const std::string& place, const char* condition, std::vector<StopReport>& stops) {
+    Fixture f(sum_loop());
+    f.session.registry().register_function("test.less", [&](runtime::PackedArgs a) -> runtime::Result<Value> {
+      if (a[1].as_int() == 50) f.session.interrupt() = true;
+      return Value::of_int(a[0].as_int() < a[1].as_int());
+    });
+    if (!place.empty()) f.at(place.c_str(), condition);
+    stops.push_back(f.start({Value::of_int(100)}, false));
+    f.session.registry().register_function("test.less", [](runtime::PackedArgs a) -> runtime::Result<Value> {
+      return Value::of_int(a[0].as_int() < a[1].as_int());
+    });
+    stops.push_back(f.debugger.resume());
+  };
+  std::vector<StopReport> free, held, passed;
+  run("", "", free);
+  REQUIRE(free[0].kind == StopKind::Interrupted);
+  const std::string place = fmt::format("*{}", free[0].where.pc);
+  run(place, "n == 50", held);
+  CHECK(held[0].kind == StopKind::Breakpoint);
+  CHECK(held[0].time == free[0].time);
+  CHECK(held[1].kind == StopKind::Finished);
+  run(place, "n == 1000", passed);
+  CHECK(passed[0].kind == StopKind::Interrupted);
+  CHECK(passed[1].kind == StopKind::Finished);
+}
+
 TEST_CASE("a long run: a step back is found, checkpoints stay few") {
   Fixture f(sum_loop());
   constexpr std::int64_t kTurns = 40'000;

@@ -27,10 +27,11 @@ async function ask(session, command) {
   return reply;
 }
 
-// The text that the console shows for an entry.
-async function textOf(session, entry) {
-  const reply = await session.customRequest('evaluate', { expression: entry, context: 'repl', frameId: frameId(session) });
-  return reply.result;
+// The text that the console would show for an entry.
+async function textOf(session, command) {
+  const reply = await session.customRequest('rldb/command', { command, frameId: frameId(session), text: true });
+  if (!reply.ok) throw new Error(reply.text?.trim() || problemOf(reply));
+  return reply.text;
 }
 
 // Calls `happened(session, message)` for each message of the adapters' that the editor receives.

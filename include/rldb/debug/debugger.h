@@ -271,6 +271,12 @@ class Debugger {
   // The position of that frame of the machine; empty if there is no such frame.
   Position function_position(int frame) const;
   std::vector<LocalInfo> locals(int frame) const;
+  // At most so many of them, from `first` on; without it the last page of all.
+  struct LocalsPage {
+    std::vector<LocalInfo> list;
+    std::size_t first = 0, total = 0;
+  };
+  LocalsPage locals_page(int frame, std::optional<std::size_t> first, std::size_t most) const;
   std::vector<SlotInfo> heap(int frame) const;
   // Any name of the source (a local, a value that was freed since, a binding that was fused away, a symbolic variable),
   // a session value, or an expression over them. `notes` tell how values that were not at hand were obtained.

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -66,12 +67,14 @@ struct RegisterInfo {
 };
 // Of a frame of a stopped run; empty: no such frame.
 std::vector<RegisterInfo> registers_of(const Debugger& debugger, int frame);
+// RegisterInfo::storage of some registers of a frame.
+std::vector<std::string> storages_in(const Debugger& debugger, int frame, std::span<const bytecode::RegName> wanted);
 // Names of the frame's bindings without a register of their own, each once, in the order of the code.
 struct OtherNames {
   std::vector<std::string> ahead;     // not reached yet
   std::vector<std::string> not_kept;  // fused or merged with others, and executed: the evaluator computes them
 };
-OtherNames other_names(const Debugger& debugger, session::Session& session, int frame);
+OtherNames other_names(const Debugger& debugger, int frame);
 // The arguments of a frame with the values that their registers hold now.
 std::vector<std::pair<std::string, runtime::Value>> arguments_of(const Debugger& debugger, int frame);
 

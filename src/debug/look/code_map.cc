@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "debug/look/function_tables.h"
 #include "rldb/bytecode/builtin/memory.h"
 #include "rldb/ir/op/call_tir_variant.h"
 #include "rldb/ir/op_attr/call_attr.h"
@@ -535,6 +536,12 @@ void CodeMap::name_variables() {
       variables_[f].push_back(*std::move(made));
     }
   }
+}
+
+const FunctionTables& CodeMap::tables(FunctionIndex function) const {
+  std::shared_ptr<const FunctionTables>& made = tables_[function];
+  if (!made) made = std::make_shared<const FunctionTables>(*this, function);
+  return *made;
 }
 
 // The tree of a function's instructions (relative pcs) by immediate dominator, found by the algorithm of Cooper, Harvey

@@ -20,6 +20,8 @@
 
 namespace rldb::debug {
 
+class FunctionTables;
+
 struct UserBinding {
   std::string function;                  // in which it is written
   std::string name;                      // empty: a result without a name
@@ -91,6 +93,8 @@ class CodeMap {
   // `part`: which binding of the group.
   Position position(Pc pc, int part = 0) const;
   const std::vector<UserVariable>& variables(FunctionIndex function) const { return variables_[std::size_t(function)]; }
+  // Made when it is first asked for.
+  const FunctionTables& tables(FunctionIndex function) const;
 
  private:
   void collect(std::string_view function, const ir::SeqExpr* body, int depth);
@@ -141,6 +145,7 @@ class CodeMap {
   std::vector<std::vector<UserVariable>> variables_;  // by function
   bool has_debug_info_ = false;
   mutable std::unordered_map<FunctionIndex, DominatorTree> dominators_;
+  mutable std::unordered_map<FunctionIndex, std::shared_ptr<const FunctionTables>> tables_;
 };
 
 }  // namespace rldb::debug

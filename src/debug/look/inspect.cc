@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
-#include <unordered_map>
 
 #include "debug/impl.h"
+#include "debug/look/function_tables.h"
 #include "debug/look/script_call.h"
 #include "debug/look/values.h"
 #include "rldb/debug/rank_values.h"
@@ -102,53 +102,101 @@ Position Debugger::function_position(int frame) const {
 
 // ---- locals ----
 
+// Nullopt: it is not defined here.
+std::optional<Debugger::Impl::LocalRow> Debugger::Impl::local_row(const CodeMap& map, const vm::Frame& f,
+                                                                  const UserVariable& v) {
+  const bool live = f.pc >= v.begin && f.pc < v.range->end;
+  // Defined on every path to here, unless it is a name in the other branch of an if.
+  const bool defined = v.begin <= f.pc && (v.range->is_parameter || map.runs_before(v.begin - 1, f.pc));
+  return live || defined ? std::optional(LocalRow{&v, live}) : std::nullopt;
+}
+
+// Of two definitions of a name.
+Debugger::Impl::LocalRow Debugger::Impl::later_one(const LocalRow& a, const LocalRow& b) {
+  return (b.live == a.live ? b.variable->begin >= a.variable->begin : b.live) ? b : a;
+}
+
 // One row per name, with the latest definition executed; in definition order.
-std::vector<LocalInfo> Debugger::Impl::locals(const vm::Machine& m, const CodeMap& map, std::size_t frame,
-                                              std::string_view only) const {
+std::vector<Debugger::Impl::LocalRow> Debugger::Impl::local_rows(const vm::Machine& m, const CodeMap& map,
+                                                                 std::size_t frame) const {
   const vm::Frame& f = m.frames()[frame];
-  struct Best {
-    const UserVariable* variable;
-    bool live;
-  };
-  std::vector<Best> rows;
-  std::unordered_map<std::string_view, std::size_t> by_name;
-  for (const UserVariable& v : map.variables(f.function)) {
-    if (!only.empty() && v.name != only) continue;
-    support::poll();
-    const bool live = f.pc >= v.begin && f.pc < v.range->end;
-    // Defined on every path to here, unless it is a name in the other branch of an if.
-    const bool defined = v.begin <= f.pc && (v.range->is_parameter || map.runs_before(v.begin - 1, f.pc));
-    if (!live && !defined) continue;
-    const auto [it, fresh] = by_name.try_emplace(v.name, rows.size());
-    if (fresh) {
-      rows.push_back({&v, live});
-      continue;
+  const FunctionTables& tables = map.tables(f.function);
+  const std::vector<UserVariable>& variables = map.variables(f.function);
+  std::vector<LocalRow> rows;
+  std::vector<int> row_of(tables.name_count(), -1);
+  for (std::size_t i = 0; i < variables.size(); ++i) {
+    const auto here = local_row(map, f, variables[i]);
+    if (!here) continue;
+    int& row = row_of[std::size_t(tables.variable_names()[i])];
+    if (row < 0) {
+      row = int(rows.size());
+      rows.push_back(*here);
+    } else {
+      rows[std::size_t(row)] = later_one(rows[std::size_t(row)], *here);
     }
-    Best& best = rows[it->second];
-    if (live == best.live ? v.begin >= best.variable->begin : live) best = {&v, live};
   }
-  std::vector<LocalInfo> list;
   // Parameters that debug info does not name: their registers are the first ones.
   const auto& names = map.executable().functions[std::size_t(f.function)].param_names;
+  std::vector<LocalRow> parameters;
   for (std::size_t i = 0; i < names.size() && i < f.size; ++i)
-    if ((only.empty() || names[i] == only) && !by_name.contains(names[i]))
-      list.push_back({names[i], *m.read_register(frame, bytecode::RegName(i)), bytecode::RegName(i), "", true});
-  for (const Best& row : rows) {
-    LocalInfo info;
-    info.name = row.variable->name;
-    info.reg = row.variable->range->reg;
-    info.type = row.variable->range->type;
-    info.live = row.live;
-    if (const Value* v = row.live ? m.read_register(frame, info.reg) : nullptr) info.value = *v;
-    list.push_back(std::move(info));
+    if (const int number = tables.number_of(names[i]); number < 0 || row_of[std::size_t(number)] < 0)
+      parameters.push_back({nullptr, true, i});
+  rows.insert(rows.begin(), parameters.begin(), parameters.end());
+  return rows;
+}
+
+std::optional<Debugger::Impl::LocalRow> Debugger::Impl::local_named(const vm::Machine& m, const CodeMap& map,
+                                                                    std::size_t frame, std::string_view name) const {
+  const vm::Frame& f = m.frames()[frame];
+  const FunctionTables& tables = map.tables(f.function);
+  std::optional<LocalRow> found;
+  if (const int number = tables.number_of(name); number >= 0)
+    for (const int i : tables.variables_named(number))
+      if (const auto here = local_row(map, f, map.variables(f.function)[std::size_t(i)]))
+        found = found ? later_one(*found, *here) : *here;
+  if (found) return found;
+  const auto& names = map.executable().functions[std::size_t(f.function)].param_names;
+  for (std::size_t i = 0; i < names.size() && i < f.size; ++i)
+    if (names[i] == name) return LocalRow{nullptr, true, i};
+  return std::nullopt;
+}
+
+LocalInfo Debugger::Impl::local(const vm::Machine& m, const CodeMap& map, std::size_t frame, const LocalRow& row) {
+  if (!row.variable) {
+    const auto& names = map.executable().functions[std::size_t(m.frames()[frame].function)].param_names;
+    const auto reg = bytecode::RegName(row.parameter);
+    return {names[row.parameter], *m.read_register(frame, reg), reg, "", true};
   }
-  return list;
+  LocalInfo info;
+  info.name = row.variable->name;
+  info.reg = row.variable->range->reg;
+  info.type = row.variable->range->type;
+  info.live = row.live;
+  if (const Value* v = row.live ? m.read_register(frame, info.reg) : nullptr) info.value = *v;
+  return info;
 }
 
 std::vector<LocalInfo> Debugger::locals(int frame) const {
   std::size_t index = 0;
   if (!impl_->run || !frame_index(impl_->run->machine(), machine_frame(frame), index)) return {};
-  return impl_->locals(impl_->run->machine(), impl_->run->code(), index);
+  const vm::Machine& m = impl_->run->machine();
+  std::vector<LocalInfo> list;
+  for (const Impl::LocalRow& row : impl_->local_rows(m, impl_->run->code(), index))
+    list.push_back(Impl::local(m, impl_->run->code(), index, row));
+  return list;
+}
+
+Debugger::LocalsPage Debugger::locals_page(int frame, std::optional<std::size_t> first, std::size_t most) const {
+  std::size_t index = 0;
+  if (!impl_->run || !frame_index(impl_->run->machine(), machine_frame(frame), index)) return {};
+  const vm::Machine& m = impl_->run->machine();
+  const std::vector<Impl::LocalRow> rows = impl_->local_rows(m, impl_->run->code(), index);
+  LocalsPage page;
+  page.total = rows.size();
+  page.first = first ? std::min(*first, rows.size()) : rows.empty() ? 0 : (rows.size() - 1) / most * most;
+  for (std::size_t i = page.first; i < rows.size() && i - page.first < most; ++i)
+    page.list.push_back(Impl::local(m, impl_->run->code(), index, rows[i]));
+  return page;
 }
 
 // ---- the shape heap ----
@@ -161,13 +209,11 @@ std::vector<SlotInfo> Debugger::Impl::heap(const vm::Machine& m, const CodeMap& 
   std::vector<SlotInfo> slots;
   for (std::size_t i = 0; i < debug->slots.size(); ++i)
     slots.push_back({std::int64_t(i), debug->slots[i].text, 0, false, debug->slots[i].bound_by});
-  const bytecode::FunctionEntry& entry = map.executable().functions[std::size_t(f.function)];
-  for (Pc pc = entry.start; pc < f.pc; ++pc) {
-    const bytecode::InstructionDebug* at = map.executable().debug.instruction(pc);
-    if (!at || at->slots_written.empty()) continue;
+  for (const Pc pc : map.tables(f.function).slot_writers()) {
+    if (pc >= f.pc) break;
     support::poll();
     const bool surely = map.runs_before(pc, f.pc);
-    for (const std::int32_t slot : at->slots_written) {
+    for (const std::int32_t slot : map.executable().debug.instruction(pc)->slots_written) {
       if (slot < 0 || std::size_t(slot) >= slots.size() || std::size_t(slot) >= values.size()) continue;
       // Written in a branch: a heap begins with zeros, so another value means that the branch was taken.
       if (surely || values[std::size_t(slot)] != 0) slots[std::size_t(slot)].set = true;
@@ -198,11 +244,10 @@ bool has_symbol(const CodeMap& map, FunctionIndex function, std::string_view nam
 
 Debugger::Impl::Found Debugger::Impl::find_name(const vm::Machine& m, const CodeMap& map, std::size_t frame,
                                                 std::string_view name, Value& out) const {
-  bool freed = false;
-  for (const LocalInfo& local : locals(m, map, frame, name)) {
-    freed = !local.live;
-    if (freed) break;
-    out = local.value;
+  const auto row = local_named(m, map, frame, name);
+  const bool freed = row && !row->live;
+  if (row && row->live) {
+    out = local(m, map, frame, *row).value;
     return Found::Yes;
   }
   if (has_symbol(map, m.frames()[frame].function, name)) {

@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <unordered_map>
 
 #include "debug/impl.h"
+#include "debug/look/function_tables.h"
 #include "debug/look/planned.h"
 #include "rldb/bytecode/builtin.h"
 #include "rldb/bytecode/builtin/heap.h"
@@ -222,7 +222,7 @@ support::Ref<runtime::Storage> memory_of(const PlannedStorage& storage, Pc pc, s
 std::string tenant_name(const CodeMap& map, FunctionIndex function, const Tenant& t) {
   const std::string& binding = map.position(t.written >= 0 ? t.written : t.made).binding;
   if (!binding.empty() && binding != "_") return binding;
-  const auto* lowered = map.executable().debug.variable_at(function, t.reg, t.made + 1);
+  const auto* lowered = map.tables(function).variable_at(t.reg, t.made + 1);
   return lowered ? lowered->name : binding;
 }
 
@@ -232,7 +232,7 @@ namespace {
 std::shared_ptr<const CodeMap> code_seen(const Debugger& debugger, session::Session& session) {
   source::Diagnostics ignored;  // the caller has built it before
   const auto build = debugger.build() ? debugger.build() : session.viewable(ignored);
-  return build ? std::make_shared<const CodeMap>(build, session) : nullptr;
+  return build ? impl_of(debugger).code_of(build) : nullptr;
 }
 
 }  // namespace
@@ -242,9 +242,9 @@ std::optional<StoragePlan> storage_plan(const Debugger& debugger, session::Sessi
   const auto map = code_seen(debugger, session);
   if (!map) return std::nullopt;
   const FunctionIndex index = map->executable().find_function(function);
-  auto plan = plan_of(map->executable(), index);
-  if (!plan) return std::nullopt;
-  for (PlannedStorage& s : plan->storages)
+  if (index < 0 || !map->tables(index).plan()) return std::nullopt;
+  StoragePlan plan = *map->tables(index).plan();
+  for (PlannedStorage& s : plan.storages)
     for (Tenant& t : s.tenants) t.binding = tenant_name(*map, index, t);
   return plan;
 }
@@ -272,49 +272,67 @@ const runtime::Storage* storage_in(const Value& v) {
   return v.is(ValueKind::Storage) ? v.storage_ref().get() : nullptr;
 }
 
-Liveness liveness(const Executable& exe, const vm::Frame& f, RegName reg, const Value& v) {
-  const bytecode::FunctionDebug* debug = exe.debug.function(f.function);
+Liveness liveness(const FunctionTables& tables, Pc pc, RegName reg, const Value& v) {
   bool before = false, after = false;
-  for (std::size_t i = 0; debug && i < debug->variables.size(); ++i) {
-    const bytecode::VariableRange& range = debug->variables[i];
-    if (range.reg != reg) continue;
-    if (f.pc >= range.begin && f.pc < range.end) return v.is_null() ? Liveness::NotYet : Liveness::Live;
-    (range.end <= f.pc ? before : after) = true;
+  for (const bytecode::VariableRange* range : tables.ranges_of(reg)) {
+    if (pc >= range->begin && pc < range->end) return v.is_null() ? Liveness::NotYet : Liveness::Live;
+    (range->end <= pc ? before : after) = true;
   }
   if (!v.is_null()) return before || after ? Liveness::Done : Liveness::Live;
   return before ? Liveness::Freed : Liveness::NotYet;
 }
 
+// A storage of the plan (`s`), or another one (`m`).
+struct StorageName {
+  char kind;
+  int number;
+  std::string text() const { return fmt::format("{}{}", kind, number); }
+};
+using StorageNames = std::unordered_map<const runtime::Storage*, StorageName>;
+
 // Names of the storages behind the registers: those of the plan where one of its tenants is in its register, the others
 // in register order.
-std::unordered_map<const runtime::Storage*, std::string> name_storages(const StoragePlan& plan, const vm::Frame& f,
-                                                                       std::span<const Value> registers) {
-  std::unordered_map<const runtime::Storage*, std::string> names;
-  for (const PlannedStorage& s : plan.storages)
-    for (const Tenant& t : s.tenants) {
-      const bool here = t.made < f.pc && (t.cleared < 0 || t.cleared >= f.pc) && std::size_t(t.reg) < registers.size();
-      if (!here) continue;
-      if (const runtime::Storage* at = storage_in(registers[std::size_t(t.reg)]))
-        names.try_emplace(at, fmt::format("s{}", s.id));
-    }
+StorageNames name_storages(const StoragePlan* plan, Pc pc, std::span<const Value> registers) {
+  StorageNames names;
+  if (plan)
+    for (const PlannedStorage& s : plan->storages)
+      for (const Tenant& t : s.tenants) {
+        const bool here = t.made < pc && (t.cleared < 0 || t.cleared >= pc) && std::size_t(t.reg) < registers.size();
+        if (!here) continue;
+        if (const runtime::Storage* at = storage_in(registers[std::size_t(t.reg)]))
+          names.try_emplace(at, StorageName{'s', s.id});
+      }
   int others = 0;
   for (const Value& v : registers)
     if (const runtime::Storage* at = storage_in(v))
-      if (!names.contains(at)) names.emplace(at, fmt::format("m{}", others++));
+      if (!names.contains(at)) names.emplace(at, StorageName{'m', others++});
   return names;
+}
+
+// A frame of the machine of a stopped run, with the tables of its function.
+struct SeenFrame {
+  const vm::Machine& machine;
+  const CodeMap& map;
+  std::size_t index;
+  const vm::Frame& frame() const { return machine.frames()[index]; }
+  const FunctionTables& tables() const { return map.tables(frame().function); }
+};
+std::optional<SeenFrame> seen_frame(const Debugger& debugger, int frame) {
+  const Run* run = impl_of(debugger).run.get();
+  std::size_t index = 0;
+  if (!run || !frame_index(run->machine(), debugger.machine_frame(frame), index)) return std::nullopt;
+  return SeenFrame{run->machine(), run->code(), index};
 }
 
 }  // namespace
 
 std::vector<RegisterInfo> registers_of(const Debugger& debugger, int frame) {
-  const vm::Machine* machine = debugger.machine();
-  std::size_t index = 0;
-  if (!machine || !frame_index(*machine, debugger.machine_frame(frame), index)) return {};
-  const vm::Frame& f = machine->frames()[index];
-  const Executable& exe = machine->executable();
-  const auto registers = machine->registers(index);
-  const auto plan = plan_of(exe, f.function);
-  const auto names = name_storages(plan ? *plan : StoragePlan{}, f, registers);
+  const auto seen = seen_frame(debugger, frame);
+  if (!seen) return {};
+  const vm::Frame& f = seen->frame();
+  const FunctionTables& tables = seen->tables();
+  const auto registers = seen->machine.registers(seen->index);
+  const StorageNames names = name_storages(tables.plan(), f.pc, registers);
   std::unordered_map<RegName, std::string> user_names;
   for (const LocalInfo& local : debugger.locals(frame))
     if (local.live) user_names.emplace(local.reg, local.name);
@@ -327,12 +345,12 @@ std::vector<RegisterInfo> registers_of(const Debugger& debugger, int frame) {
     RegisterInfo r;
     r.reg = RegName(i);
     r.value = registers[i];
-    const auto* lowered = exe.debug.variable_at(f.function, r.reg, f.pc);
+    const auto* lowered = tables.variable_at(r.reg, f.pc);
     const auto user = user_names.find(r.reg);
     r.name = user != user_names.end() ? user->second : lowered ? lowered->name : std::string();
-    r.state = liveness(exe, f, r.reg, r.value);
+    r.state = liveness(tables, f.pc, r.reg, r.value);
     if (const runtime::Storage* at = storage_in(r.value)) {
-      r.storage = names.at(at);
+      r.storage = names.at(at).text();
       if (r.value.is(ValueKind::Tensor)) r.offset = r.value.as_tensor().byte_offset();
       for (const RegName other : over[at])
         // A tensor lying in its own storage does not count as sharing.
@@ -343,44 +361,41 @@ std::vector<RegisterInfo> registers_of(const Debugger& debugger, int frame) {
   return rows;
 }
 
-OtherNames other_names(const Debugger& debugger, session::Session& session, int frame) {
-  const vm::Machine* machine = debugger.machine();
-  std::size_t index = 0;
-  if (!machine || !frame_index(*machine, debugger.machine_frame(frame), index)) return {};
-  const vm::Frame& f = machine->frames()[index];
-  const auto map = code_seen(debugger, session);
-  if (!map || &map->executable() != &machine->executable()) return {};
+std::vector<std::string> storages_in(const Debugger& debugger, int frame, std::span<const RegName> wanted) {
+  std::vector<std::string> list(wanted.size());
+  const auto seen = seen_frame(debugger, frame);
+  if (!seen) return list;
+  const auto registers = seen->machine.registers(seen->index);
+  const StorageNames names = name_storages(seen->tables().plan(), seen->frame().pc, registers);
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    if (wanted[i] < 0 || std::size_t(wanted[i]) >= registers.size()) continue;
+    if (const runtime::Storage* at = storage_in(registers[std::size_t(wanted[i])])) list[i] = names.at(at).text();
+  }
+  return list;
+}
+
+OtherNames other_names(const Debugger& debugger, int frame) {
+  const auto seen = seen_frame(debugger, frame);
+  if (!seen) return {};
+  const CodeMap& map = seen->map;
+  const vm::Frame& f = seen->frame();
+  const FunctionTables& tables = seen->tables();
   const int part_now = debugger.function_position(frame).part;
-  struct Name {
-    Site site;
-    std::string name;
-    bool done;
-  };
-  std::vector<Name> names;
-  std::set<std::string_view> kept;
-  for (const UserVariable& v : map->variables(f.function)) {
-    if (v.begin <= f.pc) kept.insert(v.name);
-    if (v.begin > f.pc) names.push_back({{v.begin, 0}, v.name, false});
-  }
-  const bytecode::FunctionEntry& entry = machine->executable().functions[std::size_t(f.function)];
-  for (Pc pc = entry.start; pc < entry.end; ++pc) {
-    const std::vector<int>& group = map->group_of(pc);
-    const bool here = &group == &map->group_of(f.pc);
-    const bool passed = !here && pc < f.pc;
-    // A binding that does not share its code has a register too, once it has been executed.
-    if (!map->starts().test(pc) || (passed && (group.size() < 2 || !map->runs_before(pc, f.pc)))) continue;
-    for (std::size_t part = 0; part < group.size(); ++part) {
-      const std::string& name = map->binding(group[part]).name;
-      if (!name.empty() && name != "_")
-        names.push_back({{pc, int(part)}, name, passed || (here && int(part) < part_now)});
-    }
-  }
-  std::stable_sort(names.begin(), names.end(), [](const Name& a, const Name& b) { return a.site < b.site; });
+  // Variables that have begun have a row among the locals; another name is told once.
+  std::vector<bool> told(tables.name_count(), false);
+  for (const FunctionTables::Named& n : tables.named())
+    if (n.is_variable && n.site.pc <= f.pc) told[std::size_t(n.name)] = true;
   OtherNames other;
-  std::set<std::string_view> told;
-  for (const Name& n : names) {
-    if (kept.contains(n.name) || !told.insert(n.name).second) continue;
-    (n.done ? other.not_kept : other.ahead).push_back(n.name);
+  for (const FunctionTables::Named& n : tables.named()) {
+    if (told[std::size_t(n.name)]) continue;
+    const std::vector<int>& group = map.group_of(n.site.pc);
+    const bool here = &group == &map.group_of(f.pc);
+    const bool passed = !n.is_variable && !here && n.site.pc < f.pc;
+    // A binding that does not share its code has a register too, once it has been executed.
+    if (passed && (group.size() < 2 || !map.runs_before(n.site.pc, f.pc))) continue;
+    const bool done = passed || (!n.is_variable && here && n.site.part < part_now);
+    told[std::size_t(n.name)] = true;
+    (done ? other.not_kept : other.ahead).emplace_back(tables.name(n.name));
   }
   return other;
 }

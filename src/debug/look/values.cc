@@ -227,8 +227,8 @@ Result<Value> ValueFinder::held(std::string_view name) {
   for (const int binding : same)
     if (const ir::Binding* b = map_.binding(binding).binding)
       if (auto value = in_memory(b->var)) return *std::move(value);
-  for (const LocalInfo& local : d_.locals(m_, map_, frame_, name))
-    if (local.live) return local.value;
+  if (const auto row = d_.local_named(m_, map_, frame_, name); row && row->live)
+    return Debugger::Impl::local(m_, map_, frame_, *row).value;
   Value v;
   // A value of the session does not stand in for a name of the function.
   if (same.empty() && d_.find_name(m_, map_, frame_, name, v) == Debugger::Impl::Found::Yes) return v;

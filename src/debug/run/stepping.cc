@@ -211,13 +211,18 @@ StopReport Debugger::Impl::forward(vm::StopSet mine, const Accept& accept, std::
   if (observer.active()) observer.begin(run->machine(), false);
   for (;;) {
     if (auto r = stop_in_next_kernel()) return *r;
+    const std::uint64_t before = run->time();
     Outcome o = run->advance(any ? &stops : nullptr, until, observer.active() ? &observer : nullptr);
     if (o.stopped() && observer.hit())
       if (auto r = report_seen(observer)) return *r;
     const bool arrived = o.stopped() && (o.reason == StopReason::Hook || o.reason == StopReason::Stepped);
-    if (!arrived) return report_outcome(std::move(o));
+    // An interruption just where the run would have stopped: whoever goes on from there would miss it.
+    const bool at_stop = o.stopped() && o.reason == StopReason::Interrupted && run->time() > before &&
+                         run->machine().running() && stops.test(run->pc());
+    if (!arrived && !at_stop) return report_outcome(std::move(o));
     if (auto r = breakpoint_here()) return *r;
     if (run->time() >= until || (mine.test(run->pc()) && accept())) return report(StopKind::Step);
+    if (!arrived) return report_outcome(std::move(o));
   }
 }
 

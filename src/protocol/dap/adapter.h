@@ -65,6 +65,9 @@ class Adapter {
   void end_program(int exit_code);
   void end_rank(int exit_code);
 
+  // The entry of `break` for the code of a line; nullopt: the line became no instruction, no statement of a kernel.
+  std::optional<std::string> code_at(const SourceRef& source, std::uint32_t line);
+
   // ---- running.cc ----
   // `again`: what goes on with it after an interruption for other requests. False: the session ends.
   bool run(std::string_view what, const Verb& verb, const Verb& again);
@@ -92,6 +95,9 @@ class Adapter {
   void forget_stop();
   bool is_fault_caught(const debug::StopReport& stop) const;
   Verb stepping_in(std::int64_t target, std::string& problem);
+  debug::StopReport on_to(const std::string& spec);
+  debug::StopReport back_to(const std::string& spec);
+  void tell(const source::Diagnostics& diagnostics);
 
   // ---- frames.cc ----
   const std::vector<debug::FrameInfo>& frames();
@@ -147,6 +153,7 @@ class Adapter {
   bool quiet_stop_ = false;  // the next stop takes no focus
   struct GotoTarget {
     std::string spec;
+    std::uint32_t line = 0;
     bool back = false;
   };
   std::vector<GotoTarget> goto_targets_;

@@ -14,7 +14,7 @@ void ClientConsole::write(std::string_view text) {
 }
 
 void ClientConsole::error(std::string_view text) {
-  if (!held_) return channel_.output("stderr", text);
+  if (!held_ && !errors_held_) return channel_.output("stderr", text);
   kept_.errors += text;
   if (kept_.errors.size() > kMostHeld) channel_.output("stderr", std::exchange(kept_.errors, {}));
 }
@@ -22,6 +22,11 @@ void ClientConsole::error(std::string_view text) {
 ClientConsole::Held ClientConsole::release() {
   held_ = false;
   return std::exchange(kept_, {});
+}
+
+std::string ClientConsole::release_errors() {
+  errors_held_ = false;
+  return held_ ? std::string() : std::exchange(kept_.errors, {});
 }
 
 void ClientConsole::doing(std::string_view what) {

@@ -32,13 +32,16 @@ class ClientConsole : public ui::Console {
     std::string text, errors;
   };
   Held release();
+  // Errors alone.
+  void hold_errors() { errors_held_ = true; }
+  std::string release_errors();
 
  private:
   static constexpr std::size_t kMostHeld = std::size_t(1) << 20;
   Channel& channel_;
   std::string category_ = "stdout";
   Held kept_;
-  bool held_ = false;
+  bool held_ = false, errors_held_ = false;
   bool progress_ = false;
   std::chrono::steady_clock::time_point began_{}, told_{};
   int progress_id_ = 0;  // of the work that is shown; 0: none

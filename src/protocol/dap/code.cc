@@ -45,6 +45,29 @@ Answer Adapter::on_dataBreakpointInfo(const Request& request) {
               {"canPersist", false}};
 }
 
+// A breakpoint slides from a line without code to the next one that has some: there it would not stay.
+std::optional<std::string> Adapter::code_at(const SourceRef& source, std::uint32_t line) {
+  if (source.kind == SourceKind::Version) {
+    const auto text = sources_->version_text(source);
+    const auto place = text ? text->place_at(line) : std::nullopt;
+    return place && place->line == line ? std::optional(place->specs.front()) : std::nullopt;
+  }
+  if (source.kind == SourceKind::Listing) return std::nullopt;
+  const std::string name = source.kind == SourceKind::File ? sources_->buffer_name(source.name) : source.name;
+  if (name.empty()) return std::nullopt;
+  source::Diagnostics ignored;
+  std::string spec = fmt::format("{}:{}", name, line);
+  const debug::Breakpoint* probe = repl_->debugger().add_breakpoint(spec, true, ignored);
+  if (!probe) return std::nullopt;
+  const debug::Position there =
+      probe->sites.empty() ? debug::Position{} : repl_->debugger().position_at(probe->sites[0]);
+  const source::Buffer* buffer = repl_->session().sources().find(there.span.file);
+  const bool stays = probe->in_kernel ? !probe->kernel_lines.empty() && probe->kernel_lines[0] == line
+                                      : buffer && buffer->line_column(there.span.begin).line == line;
+  repl_->debugger().remove_breakpoint(probe->number);
+  return stays ? std::optional(std::move(spec)) : std::nullopt;
+}
+
 // Lines of the range at which a breakpoint would stay.
 Answer Adapter::on_breakpointLocations(const Request& request) {
   Fields fields(request.arguments);
@@ -53,25 +76,8 @@ Answer Adapter::on_breakpointLocations(const Request& request) {
   if (fields.failure()) return support::Failure(*fields.failure());
   Json list = Json::array();
   constexpr std::int64_t kMost = 10'000;
-  const auto text = source.ok() && source->kind == SourceKind::Version ? sources_->version_text(*source) : nullptr;
-  const std::string name = source.ok() && source->kind == SourceKind::File ? sources_->buffer_name(source->name) : "";
-  for (std::int64_t line = first; line <= last && line - first < kMost; ++line) {
-    const std::uint32_t at = line_from_client(line);
-    if (text) {
-      const auto place = text->place_at(at);
-      if (place && place->line == at) list.push_back({{"line", line}});
-    } else if (!name.empty()) {
-      source::Diagnostics ignored;
-      const debug::Breakpoint* b = repl_->debugger().add_breakpoint(fmt::format("{}:{}", name, at), true, ignored);
-      if (!b) continue;
-      const debug::Position there = b->sites.empty() ? debug::Position{} : repl_->debugger().position_at(b->sites[0]);
-      const source::Buffer* buffer = repl_->session().sources().find(there.span.file);
-      const bool stays = b->in_kernel ? !b->kernel_lines.empty() && b->kernel_lines[0] == at
-                                      : buffer && buffer->line_column(there.span.begin).line == at;
-      if (stays) list.push_back({{"line", line}});
-      repl_->debugger().remove_breakpoint(b->number);
-    }
-  }
+  for (std::int64_t line = first; source.ok() && line <= last && line - first < kMost; ++line)
+    if (code_at(*source, line_from_client(line))) list.push_back({{"line", line}});
   return Json{{"breakpoints", std::move(list)}};
 }
 

@@ -156,12 +156,13 @@ Answer Adapter::on_command(const Request& request) {
   Fields fields(request.arguments);
   std::string text(ui::trim(fields.text("command")));
   const auto frame = fields.has("frameId") ? frame_of(fields) : std::nullopt;
+  const bool as_text = fields.flag("text");
   if (fields.failure()) return support::Failure(*fields.failure());
   if (frame) repl_->frame() = *frame;
   const std::string_view body = ui::trim(std::string_view(text).substr(text.starts_with(':') ? 1 : 0));
   const std::string_view word = body.substr(0, body.find_first_of(" \t"));
   const ui::Command* command = ui::find_command(word).command;
-  const bool as_data = command && (command->flags & ui::kData);
+  const bool as_data = command && !as_text && (command->flags & ui::kData);
   const std::string entry =
       as_data ? fmt::format(":{} --format=json {}", command->name, body.substr(word.size())) : text;
   const Moment before = moment();

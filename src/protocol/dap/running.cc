@@ -59,13 +59,24 @@ bool Adapter::run(std::string_view what, const Verb& verb, const Verb& again) {
   for (;;) {
     StopReport stop;
     bool began = false;
+    // The report of abandoned work is told unless the work is done again.
+    struct Hold {
+      ClientConsole& console;
+      bool returned = false;
+      ~Hold() {
+        if (!returned) console.hold_errors();
+      }
+    };
     // A cancellation of earlier work is over when the guard has begun.
     const ui::Status status = repl_->guard(what, [&] {
       traffic_.begin_run(threads());
       began = true;
+      Hold hold{console_};
       stop = next();
+      hold.returned = true;
       return ui::Status::Good;
     });
+    const std::string errors = console_.release_errors();
     const Traffic::RunEnd end = began ? traffic_.end_run() : Traffic::RunEnd{};
     repl_->frame() = 0;
     if (end.ending) return false;
@@ -76,6 +87,7 @@ bool Adapter::run(std::string_view what, const Verb& verb, const Verb& again) {
       while (const auto request = traffic_.next_between()) channel_.answer(*request, dispatch(*request));
       continue;
     }
+    if (!errors.empty()) console_.error(errors);
     if (status != ui::Status::Good) {
       // Abandoned, which is reported; the run is where it was, if it has not ended.
       stop = repl_->debugger().last_stop();
@@ -112,21 +124,31 @@ Adapter::Verb Adapter::resume_verb() {
   return [this] { return repl_->debugger().resume(); };
 }
 
+namespace {
+
+// Back to a moment of the run; several bindings may begin at one instruction. A stop: something interrupted it on the
+// way.
+std::optional<StopReport> come_back(Debugger& d, std::uint64_t time, int part) {
+  if (d.last_stop().time != time || d.last_stop().kind == StopKind::Finished) {
+    StopReport back = d.go_to(time);
+    if (back.time != time || is_interrupted(back)) return back;
+  }
+  while (d.last_stop().where.part < part) {
+    StopReport on = d.next();
+    if (on.kind != StopKind::Step) return on;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
 // A step that was interrupted between two bindings cannot tell where it would have ended: it is made again from where
-// it began. Several bindings may begin at one instruction. A statement of a kernel is finished where it is.
+// it began. A statement of a kernel is finished where it is.
 Adapter::Verb Adapter::from_its_beginning(Verb step) {
   const StopReport& begun = repl_->debugger().last_stop();
   if (begun.in_kernel) return step;
   return [this, step = std::move(step), time = begun.time, part = begun.where.part] {
-    Debugger& d = repl_->debugger();
-    if (d.last_stop().time != time) {
-      const StopReport back = d.go_to(time);
-      if (back.time != time || is_interrupted(back)) return back;
-    }
-    while (d.last_stop().where.part < part) {
-      const StopReport on = d.next();
-      if (on.kind != StopKind::Step) return on;  // interrupted once more
-    }
+    if (auto stop = come_back(repl_->debugger(), time, part)) return *std::move(stop);
     return step();
   };
 }
@@ -393,24 +415,13 @@ Answer Adapter::on_gotoTargets(const Request& request) {
   if (fields.failure()) return support::Failure(*fields.failure());
   if (!source.ok()) return support::Failure(source.error());
   Json targets = Json::array();
-  const auto add = [&](const std::string& spec, std::uint32_t at) {
+  if (const auto spec = code_at(*source, line))
     for (const bool back : {false, true}) {
       targets.push_back({{"id", goto_targets_.size()},
-                         {"label", back ? fmt::format("back to line {}", line_to_client(at))
-                                        : fmt::format("on to line {}", line_to_client(at))},
-                         {"line", line_to_client(at)}});
-      goto_targets_.push_back({spec, back});
+                         {"label", fmt::format("{} line {}", back ? "back to" : "on to", line_to_client(line))},
+                         {"line", line_to_client(line)}});
+      goto_targets_.push_back({*spec, line, back});
     }
-  };
-  if (source->kind == SourceKind::Version) {
-    const auto text = sources_->version_text(*source);
-    if (const auto place = text ? text->place_at(line) : std::nullopt) add(place->specs.front(), place->line);
-  } else if (source->kind == SourceKind::Kernel) {
-    add(fmt::format("{}:{}", source->name, line), line);
-  } else if (source->kind == SourceKind::File) {
-    const std::string name = sources_->buffer_name(source->name);
-    if (!name.empty()) add(fmt::format("{}:{}", name, line), line);
-  }
   return Json{{"targets", std::move(targets)}};
 }
 
@@ -423,27 +434,49 @@ Answer Adapter::on_goto(const Request& request) {
   const GotoTarget target = goto_targets_[std::size_t(id)];
   return resume_with("goto", [this, target]() -> StopReport {
     Debugger& d = repl_->debugger();
-    source::Diagnostics diagnostics;
-    StopReport stop;
-    if (!target.back && d.active()) {
-      stop = d.until(target.spec, diagnostics);
-    } else if (const debug::Breakpoint* b = d.add_breakpoint(target.spec, false, diagnostics)) {
-      // The others must not stop it on the way.
-      const int own = b->number;
-      std::vector<int> others;
-      for (const auto& [number, other] : d.breakpoints())
-        if (number != own && other.enabled) others.push_back(number);
-      for (const int number : others) d.find_breakpoint(number)->enabled = false;
-      stop = d.reverse_resume();
-      for (const int number : others) d.find_breakpoint(number)->enabled = true;
-      d.remove_breakpoint(own);
-      stop.breakpoints.clear();
-      if (stop.kind == StopKind::Breakpoint) stop.kind = StopKind::Step;
-    }
-    for (const source::Diagnostic& problem : diagnostics.all())
-      channel_.output("stderr", fmt::format("{}\n", problem.message));
-    return stop.kind == StopKind::None ? d.last_stop() : stop;
+    const StopReport begun = d.last_stop();
+    StopReport stop = target.back || !d.active() ? back_to(target.spec) : on_to(target.spec);
+    // Not to the beginning or the end of the run, where the client did not want to go.
+    const bool missed = stop.kind == StopKind::HistoryEnd || stop.kind == StopKind::Finished;
+    if (!missed || begun.in_kernel) return stop;
+    if (auto other = come_back(d, begun.time, begun.where.part)) return *std::move(other);
+    stop = d.last_stop();
+    stop.note =
+        fmt::format("line {} is not executed {} here", line_to_client(target.line), target.back ? "before" : "after");
+    return stop;
   });
+}
+
+StopReport Adapter::on_to(const std::string& spec) {
+  source::Diagnostics diagnostics;
+  StopReport stop = repl_->debugger().until(spec, diagnostics);
+  tell(diagnostics);
+  return stop;
+}
+
+StopReport Adapter::back_to(const std::string& spec) {
+  Debugger& d = repl_->debugger();
+  source::Diagnostics diagnostics;
+  const debug::Breakpoint* b = d.add_breakpoint(spec, false, diagnostics);
+  tell(diagnostics);
+  if (!b) return d.last_stop();
+  // The others must not stop it on the way.
+  const int own = b->number;
+  std::vector<int> others;
+  for (const auto& [number, other] : d.breakpoints())
+    if (number != own && other.enabled) others.push_back(number);
+  for (const int number : others) d.find_breakpoint(number)->enabled = false;
+  StopReport stop = d.reverse_resume();
+  for (const int number : others) d.find_breakpoint(number)->enabled = true;
+  d.remove_breakpoint(own);
+  stop.breakpoints.clear();
+  if (stop.kind == StopKind::Breakpoint) stop.kind = StopKind::Step;
+  return stop;
+}
+
+void Adapter::tell(const source::Diagnostics& diagnostics) {
+  for (const source::Diagnostic& problem : diagnostics.all())
+    channel_.output("stderr", fmt::format("{}\n", problem.message));
 }
 
 Answer Adapter::on_pause(const Request&) { return Json(); }

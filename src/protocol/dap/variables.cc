@@ -8,7 +8,6 @@
 #include <unordered_set>
 
 #include "rldb/debug/facts.h"
-#include "rldb/debug/storage.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/text.h"
 
@@ -158,7 +157,7 @@ std::vector<Json> Variables::rows_of(const Scope& scope) {
     case ScopeKind::ShapeHeap:
       return slot_rows(scope.frame, false);
     case ScopeKind::Registers:
-      return register_rows(scope.frame);
+      return rows_of(Registers{0, register_count(scope.frame), std::size_t(kMostRows), scope.frame});
     case ScopeKind::Storage:
       return storage_rows(scope.frame);
   }
@@ -192,13 +191,14 @@ std::vector<Json> Variables::kernel_rows(ScopeKind kind) {
 }
 
 std::vector<Json> Variables::local_rows(int frame) {
-  std::vector<Local> locals;
+  auto all = std::make_shared<std::vector<Local>>();
+  std::vector<Local>& locals = *all;
   std::unordered_set<std::string> names;
   for (debug::LocalInfo& local : repl_.debugger().locals(frame)) {
     names.insert(local.name);
     locals.push_back({std::move(local), true});
   }
-  for (std::string& name : debug::other_names(repl_.debugger(), repl_.session(), frame).not_kept)
+  for (std::string& name : debug::other_names(repl_.debugger(), frame).not_kept)
     if (is_identifier(name) && !names.contains(name)) {
       debug::LocalInfo fused;
       fused.name = std::move(name);
@@ -209,9 +209,10 @@ std::vector<Json> Variables::local_rows(int frame) {
   const auto last_kept = std::find_if(locals.rbegin(), locals.rend(), [](const Local& l) { return l.kept; });
   const auto kept = std::size_t(locals.rend() - last_kept);
   const std::size_t recent = kept - std::min(kept, kOfRange);
-  std::vector<Json> rows = range_rows(std::span(locals).first(recent), frame);
-  for (Json& row : rows_of(std::span(locals).subspan(recent, kept - recent), frame)) rows.push_back(std::move(row));
-  for (Json& row : range_rows(std::span(locals).subspan(kept), frame)) rows.push_back(std::move(row));
+  const Locals whole{all, 0, locals.size(), frame};
+  std::vector<Json> rows = range_rows(whole.part(0, recent));
+  for (Json& row : rows_of(whole.part(recent, kept - recent).list(), frame)) rows.push_back(std::move(row));
+  for (Json& row : range_rows(whole.part(kept, locals.size() - kept))) rows.push_back(std::move(row));
   return rows;
 }
 
@@ -228,25 +229,40 @@ std::vector<Json> Variables::rows_of(std::span<const Local> locals, int frame) {
   return rows;
 }
 
-// Of so many locals that there are at most kOfRange ranges.
-static std::size_t width_of_ranges(std::size_t locals) {
+namespace {
+
+// Of so many rows that there are at most kOfRange ranges.
+std::size_t width_of_ranges(std::size_t count) {
   std::size_t width = Variables::kOfRange;
-  while (locals > width * Variables::kOfRange) width *= Variables::kOfRange;
+  while (count > width * Variables::kOfRange) width *= Variables::kOfRange;
   return width;
 }
+// The rows behind a range of so many.
+std::size_t rows_behind(std::size_t count) {
+  if (count <= Variables::kOfRange) return count;
+  const std::size_t width = width_of_ranges(count);
+  return (count + width - 1) / width;
+}
 
-std::vector<Json> Variables::range_rows(std::span<const Local> locals, int frame) {
+// Calls `row(first, count)` for each range.
+template <class Row>
+void each_range(std::size_t first, std::size_t count, Row row) {
+  const std::size_t width = width_of_ranges(count);
+  for (std::size_t at = 0; at < count; at += width) row(first + at, std::min(width, count - at));
+}
+
+}  // namespace
+
+std::vector<Json> Variables::range_rows(const Locals& locals) {
   std::vector<Json> rows;
-  const std::size_t width = width_of_ranges(locals.size());
-  for (std::size_t begin = 0; begin < locals.size(); begin += width) {
-    const auto part = locals.subspan(begin, std::min(width, locals.size() - begin));
-    Json row = text_row(fmt::format("{} .. {}", part.front().info.name, part.back().info.name),
-                        support::counted(part.size(), "value"));
-    row["variablesReference"] = add(Locals{{part.begin(), part.end()}, frame});
-    const std::size_t inner = width_of_ranges(part.size());
-    row["namedVariables"] = part.size() <= kOfRange ? part.size() : (part.size() + inner - 1) / inner;
+  each_range(0, locals.count, [&](std::size_t first, std::size_t count) {
+    const Locals part = locals.part(first, count);
+    Json row = text_row(fmt::format("{} .. {}", part.list().front().info.name, part.list().back().info.name),
+                        support::counted(count, "value"));
+    row["variablesReference"] = add(part);
+    row["namedVariables"] = rows_behind(count);
     rows.push_back(std::move(row));
-  }
+  });
   return rows;
 }
 
@@ -265,10 +281,28 @@ std::vector<Json> Variables::slot_rows(int frame, bool symbols_only) {
   return rows;
 }
 
-std::vector<Json> Variables::register_rows(int frame) {
+std::size_t Variables::register_count(int frame) const {
+  const vm::Machine* machine = repl_.debugger().machine();
+  const int inner = repl_.debugger().machine_frame(frame);
+  if (!machine || inner < 0 || std::size_t(inner) >= machine->frames().size()) return 0;
+  return machine->registers(machine->frames().size() - 1 - std::size_t(inner)).size();
+}
+
+std::vector<Json> Variables::rows_of(const Registers& registers) {
   std::vector<Json> rows;
-  for (const debug::RegisterInfo& r : debug::registers_of(repl_.debugger(), frame)) {
-    Json row = named(fmt::format("%{}", std::int64_t(r.reg)), r.value, {}, frame);
+  if (registers.count > registers.most) {
+    each_range(registers.first, registers.count, [&](std::size_t first, std::size_t count) {
+      Json row = text_row(fmt::format("%{} .. %{}", first, first + count - 1), support::counted(count, "register"));
+      row["variablesReference"] = add(Registers{first, count, kOfRange, registers.frame});
+      row["namedVariables"] = rows_behind(count);
+      rows.push_back(std::move(row));
+    });
+    return rows;
+  }
+  const std::vector<debug::RegisterInfo> all = debug::registers_of(repl_.debugger(), registers.frame);
+  for (std::size_t i = registers.first; i < all.size() && i - registers.first < registers.count; ++i) {
+    const debug::RegisterInfo& r = all[i];
+    Json row = named(fmt::format("%{}", std::int64_t(r.reg)), r.value, {}, registers.frame);
     const std::string place = r.storage.empty()               ? ""
                               : r.value.is(ValueKind::Tensor) ? fmt::format("{}+{}", r.storage, r.offset)
                                                               : r.storage;
@@ -280,32 +314,56 @@ std::vector<Json> Variables::register_rows(int frame) {
   return rows;
 }
 
+namespace {
+
+std::string span_text(bytecode::Pc from, bytecode::Pc to) {
+  return fmt::format("pc {} to {}", from.value(), to < 0 ? std::string("the end") : fmt::format("{}", to.value()));
+}
+
+}  // namespace
+
 std::vector<Json> Variables::storage_rows(int frame) {
   std::vector<Json> rows;
   const debug::Position where = repl_.debugger().function_position(frame);
-  const auto plan = debug::storage_plan(repl_.debugger(), repl_.session(), where.function);
-  if (!plan) return rows;
-  for (const debug::PlannedStorage& s : plan->storages) {
-    Rows tenants;
-    const auto span = [](bytecode::Pc from, bytecode::Pc to) {
-      return fmt::format("pc {} to {}", from.value(), to < 0 ? std::string("the end") : fmt::format("{}", to.value()));
-    };
-    for (const debug::Tenant& t : s.tenants)
-      tenants.rows.push_back(
-          text_row(t.binding.empty() ? fmt::format("%{}", std::int64_t(t.reg)) : t.binding,
-                   fmt::format("{} at {}, {}", t.shape.empty() ? "tensor" : t.shape,
-                               t.offset < 0 ? std::string("a computed offset") : fmt::format("byte {}", t.offset),
-                               span(t.made, t.cleared))));
-    const std::size_t count = tenants.rows.size();
+  auto found = debug::storage_plan(repl_.debugger(), repl_.session(), where.function);
+  if (!found) return rows;
+  const auto plan = std::make_shared<const debug::StoragePlan>(*std::move(found));
+  for (std::size_t i = 0; i < plan->storages.size(); ++i) {
+    const debug::PlannedStorage& s = plan->storages[i];
+    const std::size_t count = s.tenants.size();
     Json row = text_row(
         fmt::format("s{}", s.id),
-        fmt::format("{} bytes, {}, {}", s.size, support::counted(count, "tensor"), span(s.allocated, s.released)));
+        fmt::format("{} bytes, {}, {}", s.size, support::counted(count, "tensor"), span_text(s.allocated, s.released)));
     if (count > 0) {
-      row["variablesReference"] = add(std::move(tenants));
-      row["namedVariables"] = count;
+      row["variablesReference"] = add(Tenants{plan, i, 0, count, std::size_t(kMostRows)});
+      row["namedVariables"] = count <= std::size_t(kMostRows) ? count : rows_behind(count);
     }
     rows.push_back(std::move(row));
   }
+  return rows;
+}
+
+std::vector<Json> Variables::rows_of(const Tenants& tenants) {
+  const auto list = std::span(tenants.plan->storages[tenants.storage].tenants).subspan(tenants.first, tenants.count);
+  const auto name = [](const debug::Tenant& t) {
+    return t.binding.empty() ? fmt::format("%{}", std::int64_t(t.reg)) : t.binding;
+  };
+  std::vector<Json> rows;
+  if (list.size() > tenants.most) {
+    each_range(0, list.size(), [&](std::size_t first, std::size_t count) {
+      Json row = text_row(fmt::format("{} .. {}", name(list[first]), name(list[first + count - 1])),
+                          support::counted(count, "tensor"));
+      row["variablesReference"] = add(Tenants{tenants.plan, tenants.storage, tenants.first + first, count, kOfRange});
+      row["namedVariables"] = rows_behind(count);
+      rows.push_back(std::move(row));
+    });
+    return rows;
+  }
+  for (const debug::Tenant& t : list)
+    rows.push_back(text_row(
+        name(t), fmt::format("{} at {}, {}", t.shape.empty() ? "tensor" : t.shape,
+                             t.offset < 0 ? std::string("a computed offset") : fmt::format("byte {}", t.offset),
+                             span_text(t.made, t.cleared))));
   return rows;
 }
 
@@ -452,10 +510,10 @@ Answer Variables::list(std::int64_t reference, std::int64_t start, std::int64_t 
     if (const auto* scope = std::get_if<Scope>(&node)) rows = rows_of(*scope);
     if (const auto* parts = std::get_if<Parts>(&node)) rows = rows_of(*parts);
     if (const auto* later = std::get_if<Later>(&node)) rows = rows_of(*later);
-    if (const auto* ready = std::get_if<Rows>(&node)) rows = ready->rows;
+    if (const auto* registers = std::get_if<Registers>(&node)) rows = rows_of(*registers);
+    if (const auto* tenants = std::get_if<Tenants>(&node)) rows = rows_of(*tenants);
     if (const auto* locals = std::get_if<Locals>(&node))
-      rows = locals->list.size() <= kOfRange ? rows_of(locals->list, locals->frame)
-                                             : range_rows(locals->list, locals->frame);
+      rows = locals->count <= kOfRange ? rows_of(locals->list(), locals->frame) : range_rows(*locals);
     const std::int64_t all = std::int64_t(rows.size());
     const std::int64_t first = std::min(start, all);
     const std::int64_t last = count > 0 ? first + std::min(count, all - first) : all;
@@ -477,8 +535,7 @@ support::Result<Variables::Target, Failure> Variables::target_of(std::int64_t re
     return read_only();
   }
   if (const auto* locals = std::get_if<Locals>(&it->second))
-    return locals->list.size() <= kOfRange ? support::Result<Target, Failure>(Target{name, locals->frame})
-                                           : read_only();
+    return locals->count <= kOfRange ? support::Result<Target, Failure>(Target{name, locals->frame}) : read_only();
   const auto inner = name.size() > 2 && name.front() == '[' && name.back() == ']'
                          ? std::string_view(name).substr(1, name.size() - 2)
                          : std::string_view();

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -15,6 +16,7 @@
 
 #include "protocol/dap/message.h"
 #include "rldb/debug/debugger.h"
+#include "rldb/debug/storage.h"
 #include "rldb/ui/prompt/state.h"
 
 namespace rldb::protocol::dap {
@@ -85,18 +87,27 @@ class Variables {
     std::string expression;
     int frame;
   };
-  struct Rows {  // ready
-    std::vector<Json> rows;
-  };
   struct Local {
     debug::LocalInfo info;
     bool kept;  // in a register at some time; else computed when it is asked for
   };
   struct Locals {  // a range of those of a frame
-    std::vector<Local> list;
+    std::shared_ptr<const std::vector<Local>> all;
+    std::size_t first, count;
+    int frame;
+    std::span<const Local> list() const { return std::span(*all).subspan(first, count); }
+    Locals part(std::size_t from, std::size_t n) const { return {all, first + from, n, frame}; }
+  };
+  // A range of a frame's registers, or of the tensors in a storage. More than `most` are listed by ranges.
+  struct Registers {
+    std::size_t first, count, most;
     int frame;
   };
-  using Node = std::variant<Scope, Elements, Parts, Later, Rows, Locals>;
+  struct Tenants {
+    std::shared_ptr<const debug::StoragePlan> plan;
+    std::size_t storage, first, count, most;
+  };
+  using Node = std::variant<Scope, Elements, Parts, Later, Locals, Registers, Tenants>;
 
   std::int64_t add(Node node);
   std::vector<Json> rows_of(const Scope& scope);
@@ -106,9 +117,11 @@ class Variables {
   std::vector<Json> kernel_rows(ScopeKind kind);
   std::vector<Json> local_rows(int frame);
   std::vector<Json> rows_of(std::span<const Local> locals, int frame);
-  std::vector<Json> range_rows(std::span<const Local> locals, int frame);
+  std::vector<Json> range_rows(const Locals& locals);
   std::vector<Json> slot_rows(int frame, bool symbols_only);
-  std::vector<Json> register_rows(int frame);
+  std::size_t register_count(int frame) const;
+  std::vector<Json> rows_of(const Registers& registers);
+  std::vector<Json> rows_of(const Tenants& tenants);
   std::vector<Json> storage_rows(int frame);
   Json named(std::string name, const runtime::Value& value, std::string path, int frame, std::string type = {});
   Json lazy(std::string name, std::string note, std::string type, int frame);

@@ -188,6 +188,7 @@ Json Answers::state() {
   out["stop"] = ui::stop_json(repl_, stop);
   out["breakpoints"] = ui::breakpoints_json(repl_);
   out["entries"] = repl_.recorded().entries().size();
+  out["document"] = documents_.number();
   return out;
 }
 
@@ -195,15 +196,12 @@ Json Answers::state() {
 Json Answers::stop(std::optional<std::size_t> first) {
   Json out{{"frames", ui::frames_json(repl_, false)}, {"frame", repl_.frame()}};
   if (!repl_.debugger().machine()) return out;
-  const std::vector<debug::LocalInfo> locals = repl_.debugger().locals(repl_.frame());
-  const std::size_t last_page = locals.empty() ? 0 : (locals.size() - 1) / kLocalsPage * kLocalsPage;
-  const std::size_t begin = std::min(first.value_or(last_page), locals.size());
-  const std::size_t count = std::min(kLocalsPage, locals.size() - begin);
-  out["locals"] = ui::local_rows(repl_, repl_.frame(), std::span(locals).subspan(begin, count));
-  out["first"] = begin;
-  out["total"] = locals.size();
+  const debug::Debugger::LocalsPage page = repl_.debugger().locals_page(repl_.frame(), first, kLocalsPage);
+  out["locals"] = ui::local_rows(repl_, repl_.frame(), page.list);
+  out["first"] = page.first;
+  out["total"] = page.total;
   if (first) return out;
-  std::vector<std::string> ahead = debug::other_names(repl_.debugger(), repl_.session(), repl_.frame()).ahead;
+  std::vector<std::string> ahead = debug::other_names(repl_.debugger(), repl_.frame()).ahead;
   out["not_yet_total"] = ahead.size();
   ahead.resize(std::min(ahead.size(), kNamesAhead));
   out["not_yet"] = std::move(ahead);

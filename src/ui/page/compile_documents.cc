@@ -95,6 +95,11 @@ CompileDocuments::CompileDocuments(session::Session& session, const debug::Debug
     : state_(std::make_unique<State>(session, debugger)) {}
 CompileDocuments::~CompileDocuments() = default;
 
+std::size_t CompileDocuments::number() {
+  state_->refresh();
+  return state_->number;
+}
+
 PageJson CompileDocuments::program() {
   State& s = *state_;
   s.refresh();

@@ -1,10 +1,10 @@
-// The live page in Chromium: page_check.js URL STATIC_FILE BIG_URL VALUES_FILE LONG_FILE LONG_FOLDER BIG_FILE. Each step is one check; pictures go to RLDB_PICTURES.
+// The live page in Chromium: page_check.js URL STATIC_FILE BIG_URL VALUES_FILE LONG_FILE LONG_FOLDER BIG_FILE BIG_SERVER. Each step is one check; pictures go to RLDB_PICTURES.
 'use strict';
 const fs = require('fs');
 const path = require('path');
 const { chromium } = require(path.join(process.env.RLDB_EDITOR_TOOLS, 'node_modules/playwright-core'));
 
-const [live, file, big, withValues, long, longTexts, bigFile] = process.argv.slice(2);
+const [live, file, big, withValues, long, longTexts, bigFile, bigServer] = process.argv.slice(2);
 const kClick = 200;  // milliseconds from a click to its effect, at 10,000 bindings
 let passed = 0, failed = 0;
 
@@ -187,6 +187,19 @@ const most = (page, name, work, done) => step(name, async () => {
   check(spent <= kClick, spent);
 });
 
+// Milliseconds of a processor that the server has used: what a step costs it, however busy the machine is.
+function spentByServer() {
+  const folder = `/proc/${bigServer}/task`;
+  return fs.readdirSync(folder).reduce((sum, thread) => sum + Number(fs.readFileSync(`${folder}/${thread}/schedstat`, 'utf8').split(' ')[0]) / 1e6, 0);
+}
+const cheap = (page, name, entry) => step(name, async () => {
+  const before = spentByServer();
+  await page.evaluate(`enter("${entry}")`);
+  const spent = spentByServer() - before;
+  console.log(`${name}: ${spent.toFixed(0)} ms of the server`);
+  check(spent <= kClick, spent);
+});
+
 // The static form of 10,000 bindings.
 async function largeFile(browser) {
   const page = await open(browser, 'file://' + bigFile, { bypassCSP: true });
@@ -223,6 +236,15 @@ async function large(browser) {
   await most(page, 'a node', 'app.panes[1].graph.pick(5000); app.panes[1].graph.center(5000)', 'document.querySelector("#right g.picked")');
   await most(page, 'a zoom', 'app.panes[1].graph.zoom(0.2)', 'document.querySelectorAll("#right g[data-node]").length > 3');
   await picture(page, 'large');
+  await page.evaluate('showSide("stop")');
+  await page.evaluate('enter(":start")');
+  await page.evaluate('enter(":break main:layer199_v9990")');
+  await page.evaluate('enter(":continue")');
+  await page.locator('#status', { hasText: 'main:layer199_v9990' }).waitFor({ timeout: 60000 });
+  await cheap(page, 'the first step among 10,000 bindings', ':next');
+  for (const entry of [':next', ':reverse-next', ':step']) await cheap(page, `${entry} among 10,000 bindings`, entry);
+  await page.locator('#panel .local', { hasText: 'layer199_v9990' }).waitFor();
+  await picture(page, 'large_stop');
 }
 
 (async () => {

@@ -1,6 +1,7 @@
 // The debugger seen from the editor: breakpoints, steps both ways, values, the IR after a pass, disassembly, the console, views.
 'use strict';
 const { Window, run, until } = require('./window');
+const { button, clearBreakpoints, console_, enabled, end, enterInConsole, expand, pane, start, status, stoppedAt, variables } = require('./debugging');
 const { kMlp, placeOf } = require('./modules');
 
 const kLaunch = {
@@ -14,81 +15,6 @@ const kLaunch = {
 
 let window;
 const [kLv1] = placeOf('lv1:');
-
-const console_ = () => window.text('.repl .monaco-list-row');
-const variables = () => window.text('.debug-variables .monaco-list-row');
-const status = () => window.text('.statusbar-item');
-
-// The line of the arrow in the editor.
-async function stoppedAt(line, file = 'mlp.py') {
-  await until(`a stop at ${file}:${line}`, async () => {
-    await window.page.locator('.tab.active').filter({ hasText: file }).first().waitFor({ timeout: 2000 });
-    const at = await arrowLine();
-    if (at === line && /=/.test(await variables())) return true;  // it is shown whole: keys are taken from now on
-    throw new Error(`stopped at ${at}`);
-  });
-}
-
-// By the number beside the glyph of the top frame.
-async function arrowLine() {
-  return window.page.evaluate(() => {
-    const glyph = document.querySelector('.editor-group-container.active .codicon-debug-stackframe');
-    if (!glyph) return undefined;
-    const top = glyph.getBoundingClientRect().top;
-    const numbers = [...document.querySelectorAll('.editor-group-container.active .line-numbers')];
-    const number = numbers.find((n) => Math.abs(n.getBoundingClientRect().top - top) < 6);
-    return number && Number(number.textContent);
-  });
-}
-
-// Ends what runs, starts a configuration of launch.json.
-async function start(name) {
-  await end();
-  await window.command('Debug: Select and Start Debugging');
-  await window.choose(name);
-}
-
-// A button of the debugger: forward steps have keys, backward ones don't.
-async function button(label) {
-  await (await enabled(label)).click();
-}
-async function enabled(label) {
-  const found = window.page.locator(`.action-label[aria-label^="${label}"]:not(.disabled)`).first();
-  await found.waitFor();
-  return found;
-}
-
-// Unfolds a view of the sidebar; its text.
-async function pane(title) {
-  const header = window.page.locator('.pane-header').filter({ hasText: title }).first();
-  if ((await header.getAttribute('aria-expanded')) === 'false') await header.click();
-  return (await header.locator('xpath=..').locator('.pane-body .monaco-list-row').allTextContents()).join('\n');
-}
-
-async function end() {
-  await window.command('View: Show Run and Debug');  // the buttons are there
-  const stop = window.page.locator('.action-label[aria-label^="Stop"]').first();
-  await until('the end of the session', async () => {
-    if (!(await stop.isVisible())) return true;
-    await stop.click({ timeout: 1000 }).catch(() => undefined);  // it may just have gone
-    await window.page.waitForTimeout(300);
-    return false;
-  });
-}
-
-async function expand(name, view = '.debug-variables') {
-  const row = window.page.locator(`${view} .monaco-list-row`).filter({ hasText: name }).first();
-  await row.waitFor();
-  if ((await row.getAttribute('aria-expanded')) === 'false') await row.locator('.monaco-tl-twistie').click();
-  return row;
-}
-
-async function enterInConsole(text) {
-  await window.command('Debug Console: Focus on Debug Console View');
-  await window.page.locator('.repl-input-wrapper .monaco-editor').click();
-  await window.type(text);
-  await window.press('Enter');
-}
 
 run('debug', [
   ['open', async () => {
@@ -222,10 +148,7 @@ run('debug', [
   }],
   ['F5 without a configuration stops at the entry', async () => {
     await end();
-    const breakpoints = window.page.locator('.pane-header').filter({ hasText: 'Breakpoints' }).first();
-    await breakpoints.hover();
-    const remove = breakpoints.locator('.action-label[aria-label^="Remove All Breakpoints"]:not(.disabled)');
-    if (await remove.isVisible()) await remove.click();
+    await clearBreakpoints();
     await window.fresh('mlp.py');
     await window.command('rldb: Debug the Module');
     await window.command('View: Show Run and Debug');

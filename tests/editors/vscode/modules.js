@@ -57,4 +57,32 @@ def after(z):
     return z.nn.relux
 `;
 
-module.exports = { kMixed, kMlp, kRelay, placeOf };
+// A value with NaN, a binding that becomes no instruction, a function whose shapes cannot fit.
+const kState = `from tvm.script import ir as I
+from tvm.script import relax as R
+from tvm.script import tirx as T
+
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor(("n", 4), dtype="float32")) -> R.Tensor(("n", 4), dtype="float32"):
+        n = T.int64()
+        a: R.Tensor((n, 4), dtype="float32") = R.negative(x)
+        same: R.Tensor((n, 4), dtype="float32") = a
+        b: R.Tensor((n, 4), dtype="float32") = R.add(same, x)
+        c: R.Tensor((n, 4), dtype="float32") = R.log(a)
+        d: R.Tensor((n, 4), dtype="float32") = R.multiply(c, b)
+        return d
+
+    @R.function
+    def narrow(x: R.Tensor(("n", 4), dtype="float32")) -> R.Tensor((3, 4), dtype="float32"):
+        y = R.match_cast(x, R.Tensor((3, 4), dtype="float32"))
+        z: R.Tensor((3, 4), dtype="float32") = R.add(y, y)
+        return z
+`;
+
+// The line (1-based) of the first occurrence.
+const lineOf = (module, text) => module.slice(0, module.indexOf(text)).split('\n').length;
+
+module.exports = { kMixed, kMlp, kRelay, kState, lineOf, placeOf };

@@ -114,8 +114,8 @@ class Window {
   async openPicker(text) {
     const input = this.page.locator('.quick-input-widget:visible .quick-input-box input');
     await this.press('F1');
-    await input.waitFor();
-    await input.fill(text);
+    await input.waitFor({ timeout: 3000 });
+    await input.fill(text, { timeout: 3000 });
   }
 
   // Opens the palette again until it has the command and keeps it until the click: a context may just have changed, and a
@@ -179,11 +179,13 @@ class Window {
   editor() { return this.page.locator('.editor-group-container.active .monaco-editor').first(); }
 
   async goTo(line, column = 1) {
-    await this.press('Control+g');
     const input = this.page.locator('.quick-input-widget:visible .quick-input-box input');
-    await input.waitFor();
-    await input.fill(`:${line}:${column}`);
-    await this.press('Enter');
+    await until(`the box for line ${line}`, async () => {
+      await this.press('Control+g');
+      await input.fill(`:${line}:${column}`, { timeout: 3000 });
+      await this.press('Enter');
+      return true;
+    });
     await input.waitFor({ state: 'hidden' });
   }
 

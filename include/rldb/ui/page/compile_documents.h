@@ -23,7 +23,9 @@ class CompileDocuments {
   CompileDocuments(session::Session& session, const debug::Debugger* debugger);
   ~CompileDocuments();
 
-  // The versions, the functions, the kernels; `document` of them is a number that changes with the program.
+  // Changes with the program: then everything below may differ.
+  std::size_t number();
+  // The versions, the functions, the kernels; `document` is the number.
   nlohmann::ordered_json program();
   // The text as it was written; nullopt: it was none (a model, code).
   std::optional<nlohmann::ordered_json> source();

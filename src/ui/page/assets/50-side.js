@@ -167,7 +167,7 @@ function localsList(stop) {
       const l = rows[i];
       if (!l) { row.append("…"); ask(i); return; }
       row.classList.add("local");
-      row.append(el("span", { class: "name" }, l.name), el("span", {}, l.live ? summary(l.value) : "freed"), el("span", { class: "soft" }, l.storage ?? ""));
+      row.append(el("span", { class: "name", title: l.name }, l.name), el("span", {}, l.live ? summary(l.value) : "freed"), el("span", { class: "soft" }, l.storage ?? ""));
     },
     pick: (i) => { if (rows[i]) showValue(rows[i].name); } });
   list.node.classList.add("locals");

@@ -93,9 +93,9 @@ async function refresh() {
   if (!state || state.problem) return say(state?.problem ?? "");
   const stopped = app.state?.stop.time !== state.stop.time || app.state?.active !== state.active;
   app.state = state;
-  const program = await get("program");
+  const changed = state.document !== app.program?.document;
+  const program = changed ? await get("program") : app.program;
   if (program.abandoned) return say(program.problem);
-  const changed = program.document !== app.program?.document;
   app.program = program;
   const where = state.stop.where;
   say(state.active && where ? `stopped at ${where.function}${where.binding ? ":" + where.binding : ""}${state.stop.kernel ? " in " + state.stop.kernel.kernel : ""}, time ${state.stop.time}` : state.stop.kind === "finished" ? "finished" : program.problem || "ready");

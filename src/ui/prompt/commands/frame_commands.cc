@@ -200,7 +200,7 @@ Status command_Locals(Repl& repl, std::string_view rest) {
     repl.print("... {}: `info args` shows them\n", support::counted(rows.arguments_left, "more argument"));
   if (rows.locals_left > 0)
     repl.print("... {}: `locals all` shows them\n", support::counted(rows.locals_left, "earlier local"));
-  const debug::OtherNames other = debug::other_names(repl.debugger(), repl.session(), repl.frame());
+  const debug::OtherNames other = debug::other_names(repl.debugger(), repl.frame());
   print_names(repl, "not kept", other.not_kept, all);
   print_names(repl, "not yet", other.ahead, all);
   return Status::Good;

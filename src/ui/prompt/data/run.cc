@@ -96,14 +96,16 @@ Json frames_json(Repl& repl, bool with_locals) {
 }
 
 Json local_rows(Repl& repl, int frame, std::span<const debug::LocalInfo> locals) {
-  const std::vector<debug::RegisterInfo> registers = debug::registers_of(repl.debugger(), frame);
+  std::vector<bytecode::RegName> registers;
+  for (const debug::LocalInfo& local : locals) registers.push_back(local.reg);
+  const std::vector<std::string> storages = debug::storages_in(repl.debugger(), frame, registers);
   Json rows = Json::array();
   for (const debug::LocalInfo& local : locals) {
-    const bool held = local.live && local.reg >= 0 && std::size_t(local.reg) < registers.size();
+    const bool held = local.live && local.reg >= 0;
     Json row{
         {"name", local.name}, {"type", or_null(local.type)}, {"register", index_json(local.reg)}, {"live", local.live}};
-    row["storage"] = held ? or_null(registers[std::size_t(local.reg)].storage) : Json();
-    row["place"] = held ? or_null(runtime::place_of(registers[std::size_t(local.reg)].value)) : Json();
+    row["storage"] = held ? or_null(storages[rows.size()]) : Json();
+    row["place"] = held ? or_null(runtime::place_of(local.value)) : Json();
     row["value"] = local.live ? value_json(local.value, repl.print_format.max_elements) : Json();
     rows.push_back(std::move(row));
   }
@@ -112,7 +114,7 @@ Json local_rows(Repl& repl, int frame, std::span<const debug::LocalInfo> locals)
 
 Json locals_json(Repl& repl, int frame) {
   Json rows = local_rows(repl, frame, repl.debugger().locals(frame));
-  const debug::OtherNames other = debug::other_names(repl.debugger(), repl.session(), frame);
+  const debug::OtherNames other = debug::other_names(repl.debugger(), frame);
   return {{"locals", std::move(rows)}, {"not_kept", other.not_kept}, {"not_yet", other.ahead}};
 }
 

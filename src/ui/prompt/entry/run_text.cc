@@ -28,7 +28,7 @@ namespace {
 // Reports session values that a name of the frame hides, or will hide.
 void tell_hidden(Repl& repl, const std::vector<std::string>& defined) {
   if (!repl.debugger().active() || defined.empty()) return;
-  const std::vector<std::string> ahead = debug::other_names(repl.debugger(), repl.session(), repl.frame()).ahead;
+  const std::vector<std::string> ahead = debug::other_names(repl.debugger(), repl.frame()).ahead;
   for (const std::string& name : defined)
     if (!frame_name_kind(repl, name).empty() || std::find(ahead.begin(), ahead.end(), name) != ahead.end())
       repl.print("note: a value of the session; `{}` of the program is not changed\n", name);
