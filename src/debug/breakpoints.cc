@@ -300,6 +300,10 @@ Debugger::Impl::Resolved Debugger::Impl::resolve_name(std::string_view name, con
   std::vector<std::string> names = session.function_names();
   const bool defined =
       (session.module() && session.module()->find(name)) || std::find(names.begin(), names.end(), name) != names.end();
+  if (defined && kernel_text(name, map)) {
+    r.pending = r.alone = true;
+    return r;
+  }
   if (defined) {
     // Of Relay only that is compiled which the function being run calls.
     const auto* program = session.program();
@@ -331,7 +335,9 @@ void Debugger::Impl::set_place(Breakpoint& b, Resolved r) {
   b.sites = std::move(r.sites);
   b.moved_to = std::move(r.moved_to);
   b.in_kernel = std::move(r.in_kernel);
-  b.place = b.in_kernel ? fmt::format("kernel {}, {}", b.in_kernel->kernel, b.in_kernel->text) : "";
+  b.place = b.in_kernel ? fmt::format("kernel {}, {}", b.in_kernel->kernel, b.in_kernel->text)
+            : r.alone   ? "nothing that the program runs calls it: it stops where it is run by itself"
+                        : "";
   b.kernel = b.in_kernel ? b.in_kernel->kernel : "";
   b.kernel_file = b.in_kernel ? b.in_kernel->file : "";
   b.kernel_lines = b.in_kernel ? b.in_kernel->lines : std::vector<std::uint32_t>();

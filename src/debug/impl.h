@@ -78,6 +78,7 @@ struct Debugger::Impl {
     std::optional<source::Message> problem;                  // if it does not resolve now
     std::shared_ptr<const KernelPlace> in_kernel = nullptr;  // a place inside a kernel, instead of sites
     std::string moved_to = {};                               // see Breakpoint
+    bool alone = false;                                      // a kernel that nothing calls: it may be run by itself
   };
   Resolved resolve(std::string_view spec, const CodeMap* map) const;
   Resolved resolve_line(std::string_view file, std::uint32_t line, const CodeMap& map) const;
@@ -209,6 +210,7 @@ struct Debugger::Impl {
   std::vector<int> count_hits(KernelTargets& t, const std::vector<Arrivals>& met, bool stopped, bool& own);
   StopReport report_in_kernel(std::vector<int> hits, std::string note);
   std::optional<StopReport> stop_in_next_kernel();
+  std::optional<StopReport> stop_in_lone_kernel();
   std::optional<StopReport> stop_in_this_kernel();
   StopReport kernel_ended();
   StopReport until_in_kernel(const std::shared_ptr<const KernelPlace>& place);

@@ -1,5 +1,6 @@
 // Programs made of random kernels: scatters, gathers, scans, reductions, conditional stores, loops whose bounds are
-// data, in-place chains, functions that call functions; on request symbolic dims, branches, recursion, nested tuples.
+// data, in-place chains, functions that call functions; on request symbolic dims, branches, recursion, nested tuples,
+// operators that sort, gather and scatter, threads with shared memory, searches.
 // Users: random_kernels_test.cc.
 #pragma once
 
@@ -18,6 +19,8 @@ class RandomKernels {
     bool symbolic = false;  // `n` in place of 6
     bool control = false;   // branches, recursion
     bool tuples = false;    // nested, and their fields
+    bool sorts = false;     // operators that sort, gather, scatter, accumulate; not with symbolic dims
+    bool threads = false;   // kernels with threads that wait, `while`, scratch that holds an index; the same
   };
   explicit RandomKernels(std::uint64_t seed) : RandomKernels(seed, Options()) {}
   RandomKernels(std::uint64_t seed, const Options& options)
@@ -42,6 +45,7 @@ class RandomKernels {
     };
     const std::string clear = in_place ? "" : loop("            y[k] = T.float32(0)\n");
     const std::string pad = "                ";
+    if (options_.threads && !options_.symbolic && any(2)) return odd_body(y);
     switch (any(in_place ? 6 : 12)) {
       case 0:  // a chain
         return block(fmt::format("{0}{1}[v] = a[v] + b[(v + {2}) % @]\n", pad, y, any(6)));
@@ -77,6 +81,83 @@ class RandomKernels {
       default:  // a choice, and a window
         return block(
             fmt::format("{0}y[v] = T.Select(i[v] < T.int64(3), a[T.max(v - 1, 0)], b[T.min(v + 1, @ - 1)])\n", pad));
+    }
+  }
+
+  // Threads of a block, searches, the place of the largest element.
+  std::string odd_body(const std::string& y) {
+    switch (any(5)) {
+      case 0:  // through shared memory
+      case 1:  // twice, the second time in the same memory
+        return fmt::format(
+            "        for bx in T.thread_binding(2, thread=\"blockIdx.x\"):\n"
+            "            with T.sblock(\"outer\"):\n                vb = T.axis.spatial(2, bx)\n"
+            "                sh = T.alloc_buffer((6,), \"float32\", scope=\"shared\")\n"
+            "                for tx in T.thread_binding(6, thread=\"threadIdx.x\"):\n"
+            "                    with T.sblock(\"load\"):\n                        v = T.axis.spatial(6, tx)\n"
+            "                        sh[(v * 5 + {0}) % 6] = a[v] + b[(v + vb) % 6]\n{1}"
+            "                for tx in T.thread_binding(3, thread=\"threadIdx.x\"):\n"
+            "                    with T.sblock(\"store\"):\n                        v = T.axis.spatial(3, tx)\n"
+            "                        {2}[vb * 3 + v] = sh[(v + {3} * vb) % 6]\n",
+            any(6),
+            any(2)
+                ? "                for tx in T.thread_binding(6, thread=\"threadIdx.x\"):\n"
+                  "                    with T.sblock(\"again\"):\n                        v = T.axis.spatial(6, tx)\n"
+                  "                        sh[v] = sh[v] * b[5 - v]\n"
+                : "",
+            y, any(6));
+      case 2:  // halves that are added, a barrier after each
+        return fmt::format(
+            "        tx = T.launch_thread(\"threadIdx.x\", 4)\n"
+            "        sh = T.allocate([4], \"float32\", \"shared\")\n"
+            "        s = T.Buffer((4,), data=sh, scope=\"shared\")\n"
+            "        s[tx] = a[tx] + b[(tx + {0}) % 6]\n        T.tvm_storage_sync(\"shared\")\n"
+            "        if tx < 2:\n            s[tx] = s[tx] + s[tx + 2]\n        T.tvm_storage_sync(\"shared\")\n"
+            "        if tx < 1:\n            s[tx] = s[tx] + s[tx + 1]\n        T.tvm_storage_sync(\"shared\")\n"
+            "        {1}[tx] = s[0]\n        if tx < 2:\n            {1}[tx + 4] = b[i[tx] % T.int64(6)]\n",
+            any(6), y);
+      case 3:  // a search
+        return fmt::format(
+            "        with T.sblock(\"root\"):\n            t = T.alloc_buffer((1,), \"int32\")\n"
+            "            for k in range(6):\n                t[0] = 0\n"
+            "                while T.And(t[0] < {0}, a[t[0]] < b[k]):\n                    t[0] = t[0] + 1\n"
+            "                {1}[k] = a[t[0]]\n",
+            1 + any(5), y);
+      default:  // the place of the largest so far
+        return fmt::format(
+            "        with T.sblock(\"root\"):\n            t = T.alloc_buffer((1,), \"int32\")\n"
+            "            t[0] = 0\n            for k in range(6):\n"
+            "                if a[k] > a[t[0]]:\n                    t[0] = k\n"
+            "                {0}[k] = b[t[0]]\n",
+            y);
+    }
+  }
+
+  // Of two tensors and the indices.
+  std::string call(std::string_view a, std::string_view b) {
+    const std::string places = "R.floor_mod(i, R.const(6, \"int64\"))";
+    switch (any(10)) {
+      case 0:
+        return fmt::format("R.sort({})", a);
+      case 1:
+        return fmt::format("R.take({}, R.argsort({}, dtype=\"int64\"), axis=0)", a, b);
+      case 2:
+        return fmt::format("R.topk({}, k=6, ret_type=\"values\")", a);
+      case 3:
+        return fmt::format("R.take({}, {}, axis=0)", a, places);
+      case 4:
+        return fmt::format("R.gather_elements({}, {}, axis=0)", a, places);
+      case 5:
+        return fmt::format("R.scatter_elements({}, {}, {}, axis=0, reduction=\"{}\")", a, places, b,
+                           any(2) ? "add" : "update");
+      case 6:
+        return fmt::format("R.cumsum({}, axis=0)", a);
+      case 7:
+        return fmt::format("R.where(R.greater({0}, {1}), {1}, {0})", a, b);
+      case 8:
+        return fmt::format("R.add({}, R.astype(R.argmax({}, axis=0, keepdims=True), \"float32\"))", a, b);
+      default:
+        return fmt::format("R.flip(R.subtract({}, R.max({}, axis=0, keepdims=True)), axis=0)", a, b);
     }
   }
 
@@ -151,6 +232,8 @@ class RandomKernels {
       } else if (other == 2 && options_.tuples) {
         text +=
             fmt::format("        {0}t = (({1}, {2}), {1})\n        {0}u = {0}t[0]\n        {0} = {0}u[1]\n", v, a, b);
+      } else if (options_.sorts && !options_.symbolic && any(3) == 0) {
+        text += fmt::format("        {} = {}\n", v, call(a, b));
       } else if (kind == 0 && !callee.empty()) {
         text += fmt::format("        {}: {} = cls.{}({}, {}, i, s)\n", v, t, callee, a, b);
       } else if (kind == 1 && !options_.symbolic) {

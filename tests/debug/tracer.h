@@ -72,8 +72,9 @@ class Tracer {
     }
     const ir::PrimFunc* f = run.kernel_function(run.machine(), run.pc());
     const auto args = f ? run.kernel_arguments(run.machine()) : std::nullopt;
-    if (!args || sorting_call(f)) return false;
+    if (!args) return false;
     auto& written = written_[run.time()];
+    if (const auto sorting = sorting_call(f)) return sort(*sorting, *args, written);
     const auto executed = each_write(f, *args, [&](const MemoryPlace& place, const KernelWrite& w) {
       Roots roots;
       for (const KernelRead& r : w.reads)
@@ -89,6 +90,21 @@ class Tracer {
     };
     std::erase_if(written, [&](const auto& w) { return !is_argument(w.first.memory); });
     return executed.ok();
+  }
+
+  // Along their only axis: every element that is written comes from all that are sorted.
+  bool sort(const SortingCall& call, const std::vector<runtime::Value>& args, std::map<MemoryPlace, Roots>& written) {
+    if (call.first_output != 1 || args[call.arrays[0]].as_tensor().shape().size() != 1) return false;
+    const auto each = [&](std::size_t array, const auto& f) {
+      const runtime::Tensor& t = args[call.arrays[array]].as_tensor();
+      for (std::int64_t i = 0; i < t.element_count(); ++i)
+        f(MemoryPlace{t.storage().get(), std::int64_t(t.byte_offset()) + i * std::int64_t(t.dtype().bytes())});
+    };
+    Roots all;
+    each(0, [&](const MemoryPlace& p) { all.insert(roots_[p].begin(), roots_[p].end()); });
+    for (std::size_t a = 1; a < call.arrays.size(); ++a)
+      each(a, [&](const MemoryPlace& p) { written[p] = roots_[p] = all; });
+    return true;
   }
 
   // New memory may be at an address that was freed.

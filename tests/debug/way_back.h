@@ -31,6 +31,7 @@ class Back {
     const std::int64_t width = std::int64_t(t.dtype().bytes());
     found_.clear();
     seen_.clear();
+    known_ = true;
     ask({range->interval, range->memory, range->begin + position * width, range->begin + (position + 1) * width},
         run_.time());
     while (!open_.empty()) {
@@ -40,6 +41,8 @@ class Back {
     }
     return found_;
   }
+  // Whether all of the last ones are known: the reads of packed functions are not.
+  bool known() const { return known_; }
 
  private:
   struct Question {
@@ -55,7 +58,10 @@ class Back {
     const Writers::Found found = writers_.last(range, q.time);
     if (found.end == WriteHistory::End::Chosen) {
       // Memory that was cleared, constants, the shape heap: no element of an argument.
-      if (!found.writer.is_kernel) return;
+      if (!found.writer.is_kernel && !found.writer.followed) {
+        known_ = known_ && found.writer.callee.starts_with("vm.builtin.");
+        return;
+      }
       REQUIRE_MESSAGE(found.writer.followed, found.writer.callee);
       for (const CallSource& s : found.writer.sources)
         for (const Touch& t : found.writer.call.args) {
@@ -79,6 +85,7 @@ class Back {
   const Run& run_;
   Writers writers_;
   Tracer::Roots found_;
+  bool known_ = true;
   std::set<std::tuple<std::size_t, const void*, std::int64_t, std::uint64_t>> seen_;
   std::priority_queue<Question> open_;
 };

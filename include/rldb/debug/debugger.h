@@ -76,10 +76,10 @@ struct Breakpoint {
   std::string moved_to;     // where it stops, because the binding became no instruction: `main:next`, `the end of main`
   std::vector<Site> sites;  // empty: not resolved now (pending), or of a kind that has no sites
   std::shared_ptr<const KernelPlace> in_kernel;  // instead of sites
-  std::string place;                             // inside a kernel: what it stops at
-  std::string kernel;                            // the kernel's name; empty: not inside one
-  std::string kernel_file;                       // the file of these lines; empty: the printed kernel
-  std::vector<std::uint32_t> kernel_lines;       // where it stops
+  std::string place;        // inside a kernel: what it stops at; of a kernel that nothing calls: that it is so
+  std::string kernel;       // the kernel's name; empty: not inside one
+  std::string kernel_file;  // the file of these lines; empty: the printed kernel
+  std::vector<std::uint32_t> kernel_lines;  // where it stops
 };
 
 enum class StopKind : std::uint8_t {

@@ -196,6 +196,36 @@ std::optional<StopReport> Debugger::Impl::stop_in_next_kernel() {
   return std::nullopt;
 }
 
+// A kernel that is run by itself has no call at which a breakpoint of its name could stop: before its first statement.
+std::optional<StopReport> Debugger::Impl::stop_in_lone_kernel() {
+  std::string name;
+  const bool alone = !run->machine().running() && run->next_kernel(&name);
+  const auto stops = [&](const auto& at) {
+    const Breakpoint& b = at.second;
+    return b.enabled && b.kind == PointKind::Break && !b.in_kernel && b.spec == name;
+  };
+  if (!alone || std::none_of(breakpoints.begin(), breakpoints.end(), stops) || !run->enter_kernel())
+    return std::nullopt;
+  const eval::TirMachine& inside = run->kernel()->machine();
+  std::vector<int> hits;
+  std::string note;
+  for (auto& at : breakpoints) {
+    Breakpoint& b = at.second;
+    if (!stops(at) || !condition_holds(b, run->machine(), 0, &note, &inside)) continue;
+    const bool passes = b.hits_to_pass() > 0;
+    ++b.hits;
+    if (b.ignore > 0) --b.ignore;
+    if (passes) continue;
+    if (b.log.empty())
+      hits.push_back(b.number);
+    else
+      log(b, run->machine(), 0, &inside);
+  }
+  if (!hits.empty()) return report_in_kernel(std::move(hits), std::move(note));
+  run->give_kernel_up();
+  return std::nullopt;
+}
+
 // The rest of a call being stepped: to a breakpoint in it, or its end.
 std::optional<StopReport> Debugger::Impl::stop_in_this_kernel() {
   if (!run->in_kernel() || run->fault() || !has_breakpoints_in(run->kernel()->function())) return std::nullopt;

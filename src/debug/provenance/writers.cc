@@ -207,7 +207,9 @@ bool Writers::other_wrote(const CallMoment& call, const MemoryRange& range, Writ
   const auto* before_bytes = old.as_tensor().storage()->peek() + range.begin;
   const auto* after_bytes = now.as_tensor().storage()->peek() + range.begin;
   const bool changed = std::memcmp(before_bytes, after_bytes, std::size_t(range.end - range.begin)) != 0;
-  unchanged = !changed && !returned;
+  // A closure's call has only entered its function, whose writes are calls of their own.
+  const bool entered = after->machine.frames().size() > before->machine.frames().size();
+  unchanged = !changed && !returned && !entered;
   return changed;
 }
 

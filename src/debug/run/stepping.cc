@@ -429,6 +429,7 @@ StopReport Debugger::Impl::begin(Debugger& debugger, std::shared_ptr<const sessi
     return last = r;
   }
   if (auto r = breakpoint_here()) return *r;
+  if (auto r = stop_in_lone_kernel()) return *r;
   return forward(no_stops(), [] { return false; });
 }
 

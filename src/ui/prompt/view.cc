@@ -350,7 +350,7 @@ void show_breakpoints(Repl& repl, std::optional<debug::PointKind> kind) {
                                        ? fmt::format("in {}{}", b.every_activation ? "every call of " : "",
                                               b.function.empty() ? "the function that is run" : b.function)
                                        : "anywhere"
-               : b.sites.empty() ? "pending"
+               : b.sites.empty() ? b.place.empty() ? "pending" : b.place
                                  : fmt::format("pc {}", fmt::join(pcs_of(b), ", ")));
     if (!b.moved_to.empty()) repl.print("  ({})", b.moved_to);
     if (!b.condition.empty()) repl.print("  if {}", b.condition);

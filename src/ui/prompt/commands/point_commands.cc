@@ -94,7 +94,7 @@ Status made(Repl& repl, const Breakpoint* point, const std::string& condition, s
   if (!point) return Status::Failed;
   if (repl.wants_json()) return repl.give(breakpoint_json(*point));
   const bool pending = point->sites.empty() && !point->in_kernel && point->kind == debug::PointKind::Break;
-  const std::string where = point->in_kernel ? fmt::format(" ({})", point->place) : pending ? " (pending)" : "";
+  const std::string where = !point->place.empty() ? fmt::format(" ({})", point->place) : pending ? " (pending)" : "";
   repl.print("{}{}{}\n", named(*point), where, point->condition.empty() ? "" : " if " + point->condition);
   if (!point->moved_to.empty()) tell_moved(repl, *point);
   tell_unknown_names(repl, *point);
