@@ -336,8 +336,8 @@ class Partitioner : public Rewriter {
     const Var* var = ctx_.var(f->var->name, f->var->type);
     ctx_.set_origin(var, f->var);
     const Stmt* moved = substitute(ctx_, body, {{f->var, cast_to(ctx_, t, add(ctx_, var, begin))}});
-    const Stmt* made = ctx_.for_stmt(var, ctx_.int_imm(t, 0), cast_to(ctx_, t, count), f->for_kind, moved,
-                                     ctx_.with_attr(f->annotations, attr_name::LoopPartitionHint, nullptr));
+    const Stmt* made =
+        ctx_.for_stmt(var, ctx_.int_imm(t, 0), cast_to(ctx_, t, count), f->for_kind, moved, f->annotations);
     ctx_.set_origin(made, f);
     return made;
   }
@@ -368,13 +368,31 @@ class Partitioner : public Rewriter {
   int parts_ = 0;
 };
 
+// Hints count while loops are split: parts are split again.
+class HintRemover : public Rewriter {
+ public:
+  using Rewriter::Rewriter;
+
+ protected:
+  const Stmt* visit_stmt(const Stmt* s) override {
+    const Stmt* made = default_stmt(s);
+    const auto* f = as<ForStmt>(made);
+    if (!f || !find_attr(f->annotations, attr_name::LoopPartitionHint)) return made;
+    const Stmt* plain =
+        ctx_.for_stmt(f->var, f->min, f->extent, f->for_kind, f->body,
+                      ctx_.with_attr(f->annotations, attr_name::LoopPartitionHint, nullptr), f->thread_tag, f->step);
+    ctx_.set_origin(plain, s);
+    return plain;
+  }
+};
+
 }  // namespace
 
 Result<const Module*> loop_partition(PassEnv& env, const Module* module, const LoopPartitionOptions& options) {
   const PartitionOptions wanted{options.partition_const_loop, options.no_unroll_loop_with_extent_one,
                                 options.unroll_loop_with_partition_hint_no_interval};
   return map_prim_funcs(env, module, [&](std::string_view, const PrimFunc* f) -> Result<const PrimFunc*> {
-    const Stmt* body = Partitioner(env.ctx, wanted, f).rewrite(f->body);
+    const Stmt* body = HintRemover(env.ctx).rewrite(Partitioner(env.ctx, wanted, f).rewrite(f->body));
     return with_body(env.ctx, f, body == f->body ? body : single_definitions(env.ctx, f, body));
   });
 }
