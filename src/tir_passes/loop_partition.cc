@@ -276,20 +276,24 @@ class Partitioner : public Rewriter {
     return m;
   }
 
-  std::optional<Middle> middle(const Var* v, const Stmt* scope, const Stmt* body, const Expr* first, const Expr* last,
-                               bool hinted) {
+  std::vector<Divider> dividers(const Var* v, const Stmt* scope, const Stmt* body, bool hinted) {
     DividerFinder finder(ctx_, analyzer_, v, threads_, scope, hinted);
     finder.rewrite(body);
-    auto m = middle(finder.found, true, first, last);
-    return m ? m : middle(finder.found, false, first, last);
+    return std::move(finder.found);
+  }
+  std::optional<Middle> middle(const std::vector<Divider>& found, const Expr* first, const Expr* last) {
+    auto m = middle(found, true, first, last);
+    return m ? m : middle(found, false, first, last);
   }
 
   const Stmt* partitioned(const ForStmt* f) {
     const Expr* end = analyzer_.simplify(add(ctx_, f->min, f->extent));
     const bool hinted = has_hint(f);
-    const auto m = middle(f->var, f, f->body, f->min, last_of(ctx_, f->min, f->extent), hinted);
+    const std::vector<Divider> found = dividers(f->var, f, f->body, hinted);
+    const auto m = middle(found, f->min, last_of(ctx_, f->min, f->extent));
     if (!m) {
-      if (!hinted || !options_.unroll_undivided || !before(ctx_.int_imm(f->extent->dtype(), 1), f->extent))
+      if (!hinted || !options_.unroll_undivided || found.empty() ||
+          !before(ctx_.int_imm(f->extent->dtype(), 1), f->extent))
         return nullptr;
       const Stmt* made = ctx_.for_stmt(f->var, f->min, f->extent, ForKind::Unrolled, rewrite(f->body),
                                        ctx_.with_attr(f->annotations, attr_name::LoopPartitionHint, nullptr));
@@ -344,7 +348,7 @@ class Partitioner : public Rewriter {
 
   const Stmt* partitioned(const AttrStmt* a) {
     const Expr* zero = ctx_.int_imm(a->thread_var->dtype(), 0);
-    const auto m = middle(a->thread_var, a, a->body, zero, last_of(ctx_, zero, a->value), false);
+    const auto m = middle(dividers(a->thread_var, a, a->body, false), zero, last_of(ctx_, zero, a->value));
     if (!m || parts_ >= kMaxParts) return nullptr;
     parts_ += 2;
     const Expr* known = ctx_.int_imm(DType::Bool(), 1);

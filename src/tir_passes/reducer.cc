@@ -2,9 +2,8 @@
 // any expression.
 #include "tir_passes/reducer.h"
 
-#include <unordered_map>
-
 #include <algorithm>
+#include <unordered_map>
 
 #include "rldb/ir/equal.h"
 #include "rldb/ir/scalar.h"

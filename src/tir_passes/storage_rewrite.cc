@@ -190,7 +190,8 @@ class Sharing : public Rewriter {
       all.insert(all.end(), seq->stmts.begin(), seq->stmts.end());
     else
       all.push_back(made);
-    if (const auto* old = as<SeqStmt>(body); old && std::equal(all.begin(), all.end(), old->stmts.begin(), old->stmts.end()))
+    if (const auto* old = as<SeqStmt>(body);
+        old && std::equal(all.begin(), all.end(), old->stmts.begin(), old->stmts.end()))
       return body;
     return ctx_.seq_stmt(all);
   }
@@ -250,8 +251,8 @@ class Sharing : public Rewriter {
     return out.empty() ? no_op(ctx_) : ctx_.seq_stmt(out);
   }
 
-  // Memory of its own is allocated before everything else of the function, also out of loops, as in TVM, unless its size
-  // is computed in the function, or each thread or iteration needs its own.
+  // Memory of its own is allocated before everything else of the function, also out of loops, as in TVM, unless its
+  // size is computed in the function, or each thread or iteration needs its own.
   bool is_hoisted(const Buffer* b, const std::unordered_map<const Buffer*, const Buffer*>& taken) {
     if (!alone_ || taken.contains(b)) return false;
     std::vector<const Var*> sizes;

@@ -52,7 +52,8 @@ class Simplifier final : public Rewriter {
     if (op == Comparison::GE) std::swap(a, b);
     if (op != Comparison::LE && op != Comparison::GE) return nullptr;
     const auto known = [&](Comparison c) { return owner_.prover().decide(c, a, b).value_or(false); };
-    if (known(Comparison::GE)) return isa<IntImm>(a) ? owner_.comparison(Comparison::EQ, b, a) : owner_.comparison(Comparison::EQ, a, b);
+    if (known(Comparison::GE))
+      return isa<IntImm>(a) ? owner_.comparison(Comparison::EQ, b, a) : owner_.comparison(Comparison::EQ, a, b);
     return known(Comparison::NE) ? owner_.comparison(Comparison::LT, a, b) : nullptr;
   }
 

@@ -343,9 +343,9 @@ Poly Canonicaliser::floor_mod(const Poly& a, const Poly& b, DType t) {
   return rest_mod(std::move(r), b, t);
 }
 
-// In text: x * k + y, where k divides c and y, one part, is within 0..k - 1. TVM takes the two apart.
+// x * k + y, where k divides c and y, one part, is within 0..k - 1: TVM takes the two apart.
 std::optional<Canonicaliser::Digits> Canonicaliser::digits(const Poly& r, std::int64_t c) {
-  if (form_ != Form::Text || r.terms.size() + (r.constant != 0) != 2) return std::nullopt;
+  if (r.terms.size() + (r.constant != 0) != 2) return std::nullopt;
   for (std::size_t i = 0; i < r.terms.size(); ++i) {
     const std::int64_t k = r.terms[i].coef;
     if (k <= 1 || k >= c || c % k != 0) continue;

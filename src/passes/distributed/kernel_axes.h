@@ -1,5 +1,5 @@
-// Which axes of a block a kernel's indices follow, and which dims of its parameters are run over together: what sharding
-// one dim means for the others. local_kernel.cc and propagate_sharding.cc read it.
+// Which axes of a block a kernel's indices follow, and which dims of its parameters are run over together: what
+// sharding one dim means for the others. local_kernel.cc and propagate_sharding.cc read it.
 #pragma once
 
 #include <cstddef>

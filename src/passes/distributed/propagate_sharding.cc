@@ -96,7 +96,8 @@ class GraphReader {
  private:
   Result<support::Unit> read(const Binding* b) {
     if (b->is_match_cast()) return refusal(fmt::format("`{}`", b->var->name), "a match_cast has no sharding");
-    if (isa<If>(b->value)) return refusal(fmt::format("`{}`", b->var->name), "shardings do not spread through branches");
+    if (isa<If>(b->value))
+      return refusal(fmt::format("`{}`", b->var->name), "shardings do not spread through branches");
     if (const auto* v = as<Var>(b->value)) same(v, 0, b->var, 0, true);
     if (const auto* field = as<TupleGetItem>(b->value))
       if (const auto* tuple = as<Var>(field->tuple)) same(tuple, std::size_t(field->index), b->var, 0, false);
@@ -131,8 +132,8 @@ class GraphReader {
   Result<support::Unit> read_annotation(const Call* call, const Var* var) {
     const Attr* mesh = find_attr(call->attrs, op_attr::DeviceMesh);
     const Attr* placement = find_attr(call->attrs, op_attr::Placement);
-    const auto axes =
-        placement->is(AttrKind::String) ? placement_axes(placement->string) : std::optional<std::vector<std::int64_t>>();
+    const auto axes = placement->is(AttrKind::String) ? placement_axes(placement->string)
+                                                      : std::optional<std::vector<std::int64_t>>();
     const auto* t = as<TensorType>(var->type);
     const auto* from = as<Var>(call->args[0]);
     if (!axes || !t || !from || axes->size() > mesh_shape(mesh_of(module_, mesh)).size())
@@ -244,8 +245,8 @@ class Shardings {
     return ctx_.dtensor(t, mesh->mesh, placement_text(axes));
   }
 
-  // A dim that has fewer elements than there are workers is not divided; two dims are not divided along one dimension of
-  // the mesh.
+  // A dim that has fewer elements than there are workers is not divided; two dims are not divided along one dimension
+  // of the mesh.
   Result<support::Unit> check(const Var* v) {
     const auto tensors = tensors_of(v->type);
     for (std::size_t i = 0; i < tensors.size(); ++i) {
@@ -255,7 +256,8 @@ class Shardings {
         const AxisSharding* s = graph_.find({v, i, d});
         if (!s) continue;
         if (std::find(taken.begin(), taken.end(), s->along) != taken.end())
-          return refusal(fmt::format("`{}`", v->name), "two of its dims would be divided along one dimension of the mesh");
+          return refusal(fmt::format("`{}`", v->name),
+                         "two of its dims would be divided along one dimension of the mesh");
         taken.push_back(s->along);
         const auto workers = mesh_shape(mesh_of(module_, s->mesh));
         const auto size = t->has_shape ? const_int(t->shape[std::size_t(d)]) : std::nullopt;
@@ -331,9 +333,9 @@ class Distributor : public Rewriter {
 
   const Expr* moved_to(const Expr* value, const Type* type) {
     const auto* to = as<DTensorType>(type);
-    auto made = ctx_.call(op::DistRedistribute, {value},
-                          {ctx_.named(op_attr::DeviceMesh, to->device_mesh),
-                           ctx_.named(op_attr::Placement, ctx_.attr(to->placement))});
+    auto made = ctx_.call(
+        op::DistRedistribute, {value},
+        {ctx_.named(op_attr::DeviceMesh, to->device_mesh), ctx_.named(op_attr::Placement, ctx_.attr(to->placement))});
     if (made.ok()) return *made;
     fail(std::move(made).error());
     return value;

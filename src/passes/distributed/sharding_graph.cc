@@ -39,10 +39,14 @@ void ShardingGraph::spread_from(const TensorAxis& axis, const AxisSharding& shar
   // The ways of a path, as bits.
   const auto rank_of = [](unsigned ways) {
     switch (ways) {
-      case 0: return 3;
-      case 1u << unsigned(Way::Down): return 2;
-      case 1u << unsigned(Way::Up): return 0;
-      default: return 1;
+      case 0:
+        return 3;
+      case 1u << unsigned(Way::Down):
+        return 2;
+      case 1u << unsigned(Way::Up):
+        return 0;
+      default:
+        return 1;
     }
   };
   const auto has_another = [&](const TensorAxis& a) {
@@ -72,10 +76,10 @@ Result<support::Unit> ShardingGraph::spread() {
     const Reached chosen = *best;
     for (const Reached& r : all)
       if (r.rank == chosen.rank && !same_sharding(r.sharding, chosen.sharding))
-        return support::Failure(source::message(
-            diag::PassUnsupported, fmt::format("`{}`", axis.tensor->name),
-            axis.dim == kMeshDim ? std::string("annotations put it on two meshes")
-                                 : fmt::format("annotations shard its dim {} in two ways", axis.dim)));
+        return support::Failure(
+            source::message(diag::PassUnsupported, fmt::format("`{}`", axis.tensor->name),
+                            axis.dim == kMeshDim ? std::string("annotations put it on two meshes")
+                                                 : fmt::format("annotations shard its dim {} in two ways", axis.dim)));
     all = {chosen};
   }
   return support::Unit{};

@@ -1,7 +1,7 @@
 // The axes of a function's tensors, and along which of them a sharding spreads: from the annotated tensors to whoever
-// computes them, reads them, or is computed with them. Of two shardings that reach an axis the nearer kind wins: its own
-// annotation, then one that comes down from operands only, then one by mixed ways, then one that comes up from readers
-// only. As TVM's axis groups.
+// computes them, reads them, or is computed with them. Of two shardings that reach an axis the nearer kind wins: its
+// own annotation, then one that comes down from operands only, then one by mixed ways, then one that comes up from
+// readers only. As TVM's axis groups.
 #pragma once
 
 #include <map>
