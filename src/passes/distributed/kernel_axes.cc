@@ -1,3 +1,5 @@
+// Indices are read axis by axis; dims that follow one axis of a block over its whole range are joined, from block to
+// block through the buffers that they share.
 #include "passes/distributed/kernel_axes.h"
 
 #include <algorithm>

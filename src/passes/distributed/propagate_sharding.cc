@@ -199,7 +199,7 @@ class GraphReader {
   ShardingGraph& graph_;
 };
 
-// What the graph says about tensors.
+// The shardings of tensors, as the graph has them.
 class Shardings {
  public:
   Shardings(Context& ctx, const Module* module) : ctx_(ctx), module_(module) {}
