@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "rldb/ir/comparison.h"
+#include "rldb/ir/equal.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
 
@@ -85,7 +86,8 @@ class Solver {
       e = analyzer_.simplify(add(ctx_, mul(ctx_, smallest, ctx_.int_imm(e->dtype(), inner->factor)), inner->rest));
     }
     const auto of_v = linear(ctx_, e, v_);
-    if (!of_v || of_v->factor == 0 || of_v->factor == std::numeric_limits<std::int64_t>::min()) return std::nullopt;
+    if (!of_v) return of_quotient(e);
+    if (of_v->factor == 0 || of_v->factor == std::numeric_limits<std::int64_t>::min()) return std::nullopt;
     const DType t = v_->dtype();
     const Expr* by = ctx_.int_imm(t, std::abs(of_v->factor));
     if (of_v->factor < 0) return Interval{nullptr, analyzer_.simplify(floor_div(ctx_, of_v->rest, by))};
@@ -94,6 +96,45 @@ class Solver {
   }
 
  private:
+  // factor * (x // d) + rest is at least 0: x is at least, or less than, a multiple of d.
+  std::optional<Interval> of_quotient(const Expr* e) {
+    const BinaryExpr* quotient = nullptr;
+    walk(e, [&](const Node* n) {
+      const auto* b = as<BinaryExpr>(n);
+      if (!quotient && b && b->op() == BinaryKind::FloorDiv && mentions(b->a, v_)) quotient = b;
+      return quotient == nullptr;
+    });
+    const auto d = quotient ? const_int(quotient->b) : std::nullopt;
+    if (!d || *d <= 0) return std::nullopt;
+    const Var* q = ctx_.var("q", quotient->type);
+    const auto of_q = linear(ctx_, Replaced(ctx_, quotient, q).rewrite(e), q);
+    if (!of_q || of_q->factor == 0 || of_q->factor == std::numeric_limits<std::int64_t>::min() ||
+        mentions(of_q->rest, v_))
+      return std::nullopt;
+    const auto number = [&](std::int64_t n) { return ctx_.int_imm(e->dtype(), n); };
+    const Expr* by = number(std::abs(of_q->factor));
+    if (of_q->factor < 0) {
+      const Expr* most = floor_div(ctx_, of_q->rest, by);
+      const Expr* last = add(ctx_, mul(ctx_, most, number(*d)), number(*d - 1));
+      return non_negative(sub(ctx_, last, quotient->a));
+    }
+    const Expr* least = floor_div(ctx_, sub(ctx_, sub(ctx_, by, number(1)), of_q->rest), by);
+    return non_negative(sub(ctx_, quotient->a, mul(ctx_, least, number(*d))));
+  }
+
+  // An expression with a variable in the place of a part.
+  class Replaced : public Rewriter {
+   public:
+    Replaced(Context& ctx, const Expr* part, const Var* by) : Rewriter(ctx), part_(part), by_(by) {}
+
+   protected:
+    const Expr* visit_expr(const Expr* e) override { return expr_equal(e, part_) ? by_ : default_expr(e); }
+
+   private:
+    const Expr* part_;
+    const Var* by_;
+  };
+
   Context& ctx_;
   Analyzer& analyzer_;
   const Var* v_;

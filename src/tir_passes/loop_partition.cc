@@ -276,20 +276,24 @@ class Partitioner : public Rewriter {
     return m;
   }
 
-  std::optional<Middle> middle(const Var* v, const Stmt* scope, const Stmt* body, const Expr* first, const Expr* last,
-                               bool hinted) {
+  std::vector<Divider> dividers(const Var* v, const Stmt* scope, const Stmt* body, bool hinted) {
     DividerFinder finder(ctx_, analyzer_, v, threads_, scope, hinted);
     finder.rewrite(body);
-    auto m = middle(finder.found, true, first, last);
-    return m ? m : middle(finder.found, false, first, last);
+    return std::move(finder.found);
+  }
+  std::optional<Middle> middle(const std::vector<Divider>& found, const Expr* first, const Expr* last) {
+    auto m = middle(found, true, first, last);
+    return m ? m : middle(found, false, first, last);
   }
 
   const Stmt* partitioned(const ForStmt* f) {
     const Expr* end = analyzer_.simplify(add(ctx_, f->min, f->extent));
     const bool hinted = has_hint(f);
-    const auto m = middle(f->var, f, f->body, f->min, last_of(ctx_, f->min, f->extent), hinted);
+    const std::vector<Divider> found = dividers(f->var, f, f->body, hinted);
+    const auto m = middle(found, f->min, last_of(ctx_, f->min, f->extent));
     if (!m) {
-      if (!hinted || !options_.unroll_undivided || !before(ctx_.int_imm(f->extent->dtype(), 1), f->extent))
+      if (!hinted || !options_.unroll_undivided || found.empty() ||
+          !before(ctx_.int_imm(f->extent->dtype(), 1), f->extent))
         return nullptr;
       const Stmt* made = ctx_.for_stmt(f->var, f->min, f->extent, ForKind::Unrolled, rewrite(f->body),
                                        ctx_.with_attr(f->annotations, attr_name::LoopPartitionHint, nullptr));
@@ -336,15 +340,15 @@ class Partitioner : public Rewriter {
     const Var* var = ctx_.var(f->var->name, f->var->type);
     ctx_.set_origin(var, f->var);
     const Stmt* moved = substitute(ctx_, body, {{f->var, cast_to(ctx_, t, add(ctx_, var, begin))}});
-    const Stmt* made = ctx_.for_stmt(var, ctx_.int_imm(t, 0), cast_to(ctx_, t, count), f->for_kind, moved,
-                                     ctx_.with_attr(f->annotations, attr_name::LoopPartitionHint, nullptr));
+    const Stmt* made =
+        ctx_.for_stmt(var, ctx_.int_imm(t, 0), cast_to(ctx_, t, count), f->for_kind, moved, f->annotations);
     ctx_.set_origin(made, f);
     return made;
   }
 
   const Stmt* partitioned(const AttrStmt* a) {
     const Expr* zero = ctx_.int_imm(a->thread_var->dtype(), 0);
-    const auto m = middle(a->thread_var, a, a->body, zero, last_of(ctx_, zero, a->value), false);
+    const auto m = middle(dividers(a->thread_var, a, a->body, false), zero, last_of(ctx_, zero, a->value));
     if (!m || parts_ >= kMaxParts) return nullptr;
     parts_ += 2;
     const Expr* known = ctx_.int_imm(DType::Bool(), 1);
@@ -368,13 +372,31 @@ class Partitioner : public Rewriter {
   int parts_ = 0;
 };
 
+// Hints count while loops are split: parts are split again.
+class HintRemover : public Rewriter {
+ public:
+  using Rewriter::Rewriter;
+
+ protected:
+  const Stmt* visit_stmt(const Stmt* s) override {
+    const Stmt* made = default_stmt(s);
+    const auto* f = as<ForStmt>(made);
+    if (!f || !find_attr(f->annotations, attr_name::LoopPartitionHint)) return made;
+    const Stmt* plain =
+        ctx_.for_stmt(f->var, f->min, f->extent, f->for_kind, f->body,
+                      ctx_.with_attr(f->annotations, attr_name::LoopPartitionHint, nullptr), f->thread_tag, f->step);
+    ctx_.set_origin(plain, s);
+    return plain;
+  }
+};
+
 }  // namespace
 
 Result<const Module*> loop_partition(PassEnv& env, const Module* module, const LoopPartitionOptions& options) {
   const PartitionOptions wanted{options.partition_const_loop, options.no_unroll_loop_with_extent_one,
                                 options.unroll_loop_with_partition_hint_no_interval};
   return map_prim_funcs(env, module, [&](std::string_view, const PrimFunc* f) -> Result<const PrimFunc*> {
-    const Stmt* body = Partitioner(env.ctx, wanted, f).rewrite(f->body);
+    const Stmt* body = HintRemover(env.ctx).rewrite(Partitioner(env.ctx, wanted, f).rewrite(f->body));
     return with_body(env.ctx, f, body == f->body ? body : single_definitions(env.ctx, f, body));
   });
 }

@@ -341,7 +341,6 @@ class Reductions : public Rewriter {
     for (const ForStmt* f : loops)
       if (!thread_tag(f).empty()) args.push_back(f->var);
     const Expr* call = ctx_.call_typed(ctx_.op(info(intrin::TvmThreadAllreduce).op), args, ctx_.prim(DType::Handle()));
-    const Expr* nothing = ctx_.intrin(DType::Handle(), intrin::Reinterpret, {ctx_.int_imm(DType::UInt(64), 0)});
     SBlock fields{};
     if (own.empty()) {
       fields.iter_vars = r->block->iter_vars;
@@ -350,7 +349,7 @@ class Reductions : public Rewriter {
       fields.reads = ctx_.list(regions(own));
     }
     fields.writes = ctx_.list(regions(across));
-    fields.body = ctx_.attr_stmt(ctx_.attr_node(found.reducer), kReduceScope, nothing, ctx_.evaluate(call));
+    fields.body = ctx_.attr_stmt(ctx_.attr_node(found.reducer), kReduceScope, ctx_.i32(0), ctx_.evaluate(call));
     const SBlock* made = made_block(r->block, "_cross_thread", fields);
     return ctx_.realize(own.empty() ? r->iter_values : Span<const Expr*>(), ctx_.bool_imm(true), made);
   }

@@ -2,6 +2,7 @@
 // any expression.
 #include "tir_passes/reducer.h"
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "rldb/ir/equal.h"
@@ -126,6 +127,14 @@ std::optional<BlockReduction> reduction_of(Context& ctx, const SBlock* block) {
   std::vector<const BufferStore*> inits, stores;
   if (!block->init || !stores_of(ctx, block->init, inits) || !stores_of(ctx, block->body, stores)) return {};
   if (inits.size() != stores.size() || stores.size() > 2) return {};
+  // In the order in which the block names what it writes, as in TVM, whatever the order of the statements.
+  const auto place = [&](const BufferStore* s) {
+    return std::find_if(block->writes.begin(), block->writes.end(),
+                        [&](const BufferRegion& w) { return w.buffer == s->buffer; });
+  };
+  for (auto* list : {&inits, &stores})
+    std::stable_sort(list->begin(), list->end(),
+                     [&](const BufferStore* a, const BufferStore* b) { return place(a) < place(b); });
   Exprs x, y;
   std::vector<const Var*> left, right;
   for (std::size_t i = 0; i < stores.size(); ++i) {

@@ -175,8 +175,26 @@ struct Memory {
 
 class Sharing : public Rewriter {
  public:
-  Sharing(Context& ctx, const Aliases& aliases, const Stmt* body)
-      : Rewriter(ctx), aliases_(aliases), analyzer_(ctx), body_(body) {}
+  Sharing(Context& ctx, const Aliases& aliases) : Rewriter(ctx), aliases_(aliases), analyzer_(ctx) {}
+
+  const Stmt* run(const Stmt* body) {
+    walk(body, [&](const Node* n) {
+      if (const auto* loop = as<ForStmt>(n)) defined_.insert(loop->var);
+      if (const auto* bind = as<BindStmt>(n)) defined_.insert(bind->var);
+      return true;
+    });
+    const Stmt* made = rewrite(body);
+    if (hoisted_.empty()) return made;
+    std::vector<const Stmt*> all = hoisted_;
+    if (const auto* seq = as<SeqStmt>(made))
+      all.insert(all.end(), seq->stmts.begin(), seq->stmts.end());
+    else
+      all.push_back(made);
+    if (const auto* old = as<SeqStmt>(body);
+        old && std::equal(all.begin(), all.end(), old->stmts.begin(), old->stmts.end()))
+      return body;
+    return ctx_.seq_stmt(all);
+  }
 
  protected:
   const Expr* visit_expr(const Expr* e) override { return buffers_.empty() ? e : default_expr(e); }
@@ -193,8 +211,10 @@ class Sharing : public Rewriter {
     if (in_order && thread_tag(s).empty()) return default_stmt(s);
     // Code that runs in parallel with other iterations cannot reuse memory allocated outside.
     std::vector<const Buffer*> outside = std::exchange(free_, {});
+    const bool alone = std::exchange(alone_, false);
     const Stmt* made = default_stmt(s);
     free_ = std::move(outside);
+    alone_ = alone;
     return made;
   }
 
@@ -207,16 +227,15 @@ class Sharing : public Rewriter {
     const std::vector<Memory> memory = plan(seq, lives, taken);
     const std::vector<const Buffer*> outside = free_;
     std::vector<const Stmt*> out;
-    if (seq == body_)
-      for (const Life& l : lives)
-        if (is_hoisted(seq, l, taken)) out.push_back(without_annotations(seq->stmts[l.at]));
     for (std::size_t i = 0; i < seq->stmts.size(); ++i) {
       const Stmt* s = seq->stmts[i];
+      for (const Life& l : lives)
+        if (l.first == i && is_hoisted(l.buffer, taken)) hoisted_.push_back(without_annotations(seq->stmts[l.at]));
       if (const Buffer* b = allocated_by(s)) {
         const auto from = taken.find(b);
         if (from != taken.end())
           out.push_back(over(s, b, from->second));
-        else if (used.contains(b) && !is_hoisted(seq, {b, i, 0, 0}, taken))
+        else if (used.contains(b) && !is_hoisted(b, taken))
           out.push_back(without_annotations(s));
         continue;
       }
@@ -232,16 +251,13 @@ class Sharing : public Rewriter {
     return out.empty() ? no_op(ctx_) : ctx_.seq_stmt(out);
   }
 
-  // Memory of its own is allocated before everything else of the function, as in TVM, unless its size is computed
-  // there.
-  bool is_hoisted(const SeqStmt* seq, const Life& l, const std::unordered_map<const Buffer*, const Buffer*>& taken) {
-    if (seq != body_ || taken.contains(l.buffer)) return false;
+  // Memory of its own is allocated before everything else of the function, also out of loops, as in TVM, unless its
+  // size is computed in the function, or each thread or iteration needs its own.
+  bool is_hoisted(const Buffer* b, const std::unordered_map<const Buffer*, const Buffer*>& taken) {
+    if (!alone_ || taken.contains(b)) return false;
     std::vector<const Var*> sizes;
-    for (const Expr* dim : l.buffer->shape) collect_vars(dim, sizes);
-    return std::none_of(seq->stmts.begin(), seq->stmts.end(), [&](const Stmt* s) {
-      const auto* bind = as<BindStmt>(s);
-      return bind && std::find(sizes.begin(), sizes.end(), bind->var) != sizes.end();
-    });
+    for (const Expr* dim : b->shape) collect_vars(dim, sizes);
+    return std::none_of(sizes.begin(), sizes.end(), [&](const Var* v) { return defined_.contains(v); });
   }
 
   const Stmt* without_annotations(const Stmt* s) {
@@ -338,8 +354,10 @@ class Sharing : public Rewriter {
 
   const Aliases& aliases_;
   Analyzer analyzer_;
-  const Stmt* body_;                 // of the function
-  std::vector<const Buffer*> free_;  // memory of enclosing sequences that is currently unused
+  Pointers defined_;                  // variables that the function's statements define
+  std::vector<const Stmt*> hoisted_;  // allocations that come first
+  bool alone_ = true;                 // no other thread or iteration runs at the same time
+  std::vector<const Buffer*> free_;   // memory of enclosing sequences that is currently unused
 };
 
 }  // namespace
@@ -347,7 +365,7 @@ class Sharing : public Rewriter {
 Result<const Module*> storage_rewrite(PassEnv& env, const Module* module, const NoOptions&) {
   return map_prim_funcs(env, module, [&](std::string_view, const PrimFunc* f) -> Result<const PrimFunc*> {
     const Aliases aliases(f->body);
-    return with_body(env.ctx, f, Sharing(env.ctx, aliases, f->body).rewrite(f->body));
+    return with_body(env.ctx, f, Sharing(env.ctx, aliases).run(f->body));
   });
 }
 

@@ -37,12 +37,24 @@ class Simplifier final : public Rewriter {
     const auto* b = as<BinaryExpr>(e);
     if (const auto op = comparison_of(b); op && is_index(b->a)) {
       if (const auto decided = owner_.prover().decide(*op, b->a, b->b)) return ctx_.bool_imm(*decided);
+      if (const Expr* exact = exact_bound(*op, b->a, b->b)) return exact;
       if (const Expr* written = owner_.comparison(*op, b->a, b->b)) return expr_equal(written, e) ? e : written;
     }
     ++owner_.depth_;
     const Expr* made = folded(default_expr(e));
     --owner_.depth_;
     return made;
+  }
+
+  // As in TVM: a <= b is a == b where a >= b is known, and a < b where a != b is known. Null: neither is.
+  const Expr* exact_bound(Comparison op, const Expr* a, const Expr* b) {
+    if (owner_.form_ != Form::Text) return nullptr;
+    if (op == Comparison::GE) std::swap(a, b);
+    if (op != Comparison::LE && op != Comparison::GE) return nullptr;
+    const auto known = [&](Comparison c) { return owner_.prover().decide(c, a, b).value_or(false); };
+    if (known(Comparison::GE))
+      return isa<IntImm>(a) ? owner_.comparison(Comparison::EQ, b, a) : owner_.comparison(Comparison::EQ, a, b);
+    return known(Comparison::NE) ? owner_.comparison(Comparison::LT, a, b) : nullptr;
   }
 
   // A variable for a condition is the condition.

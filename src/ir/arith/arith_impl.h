@@ -61,6 +61,11 @@ class Canonicaliser {
   Poly floor_mod(const Poly& a, const Poly& b, DType t);
   bool stays_divided(const Poly& rest, const Poly& b);
   Poly rest_div(Poly r, const Poly& b, DType t);
+  struct Digits {
+    Poly high, low;
+    std::int64_t step;  // the sum is high * step + low
+  };
+  std::optional<Digits> digits(const Poly& r, std::int64_t c);
   Poly rest_mod(Poly r, const Poly& b, DType t);
   Poly min_max(const BinaryExpr* e);
   Poly without_mods(const Poly& p, std::int64_t divisor);

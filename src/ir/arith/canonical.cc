@@ -343,6 +343,22 @@ Poly Canonicaliser::floor_mod(const Poly& a, const Poly& b, DType t) {
   return rest_mod(std::move(r), b, t);
 }
 
+// x * k + y, where k divides c and y, one part, is within 0..k - 1: TVM takes the two apart.
+std::optional<Canonicaliser::Digits> Canonicaliser::digits(const Poly& r, std::int64_t c) {
+  if (r.terms.size() + (r.constant != 0) != 2) return std::nullopt;
+  for (std::size_t i = 0; i < r.terms.size(); ++i) {
+    const std::int64_t k = r.terms[i].coef;
+    if (k <= 1 || k >= c || c % k != 0) continue;
+    Digits out{r, r, k};
+    out.low.terms.erase(out.low.terms.begin() + std::ptrdiff_t(i));
+    out.high.terms = {{r.terms[i].atoms, 1}};
+    out.high.constant = 0;
+    const Bounds low = bounds_of(out.low);
+    if (low.min && *low.min >= 0 && low.max && *low.max < k) return out;
+  }
+  return std::nullopt;
+}
+
 // r // b, when nothing more can be divided out of r.
 Poly Canonicaliser::rest_div(Poly r, const Poly& b, DType t) {
   if (r.overflow || b.overflow) {
@@ -365,6 +381,7 @@ Poly Canonicaliser::rest_div(Poly r, const Poly& b, DType t) {
       if (c == 1) return r;
       return floor_div(r, Poly::of(c), t);
     }
+    if (const auto apart = digits(r, c)) return floor_div(apart->high, Poly::of(c / apart->step), t);
     // (x // d + k) // c == (x + k * d) // (d * c)
     if (r.terms.size() == 1 && r.terms[0].coef == 1 && r.terms[0].atoms.size() == 1) {
       const auto* inner = as<BinaryExpr>(atoms_[r.terms[0].atoms[0]]);
@@ -423,6 +440,8 @@ Poly Canonicaliser::rest_mod(Poly r, const Poly& b, DType t) {
     } else if (g == c) {
       return Poly::of(ir::floor_mod(r.constant, c));
     }
+    if (const auto apart = digits(r, c))
+      return sum(scaled(floor_mod(apart->high, Poly::of(c / apart->step), t), apart->step), apart->low);
   }
   return atom(ctx_.binary(BinaryKind::FloorMod, to_expr(r, t), to_expr(b, t)));
 }
@@ -568,6 +587,24 @@ void divide_through(Poly& sum, Poly& literal, bool sum_first, bool strict) {
   literal.constant = rounds_up ? ir::floor_div(c - 1, k) + 1 : ir::floor_div(c, k);
 }
 
+// x + y < x + z: y < z, and x - y < x - z: z < y. Of sums of two only, as in TVM.
+void cancel_common(Poly& left, Poly& right) {
+  const auto parts = [](const Poly& p) { return p.terms.size() + (p.constant != 0); };
+  if (parts(left) > 2 || parts(right) > 2 || left.is_const() || right.is_const()) return;
+  for (std::size_t i = 0; i < left.terms.size(); ++i)
+    for (std::size_t j = 0; j < right.terms.size(); ++j) {
+      if (left.terms[i].coef != right.terms[j].coef || left.terms[i].atoms != right.terms[j].atoms) continue;
+      left.terms.erase(left.terms.begin() + std::ptrdiff_t(i));
+      right.terms.erase(right.terms.begin() + std::ptrdiff_t(j));
+      const auto negative = [](const Poly& p) { return p.terms.size() == 1 && p.terms[0].coef < 0; };
+      if (!negative(left) && !negative(right)) return;
+      std::swap(left, right);
+      left = scaled(left, -1);
+      right = scaled(right, -1);
+      return;
+    }
+}
+
 }  // namespace
 
 // x // d < c and c < x // d: by x. `past`: the literal is that of the last quotient within, and x may be all that gives
@@ -597,6 +634,7 @@ const Expr* Canonicaliser::comparison(Comparison op, const Expr* a, const Expr* 
     op = mirrored(op);
   }
   const bool ordered = op == Comparison::LT || op == Comparison::LE;
+  if (op == Comparison::LT) cancel_common(left, right);
   std::int64_t c = 0;  // of the left, less that of the right
   if (__builtin_sub_overflow(left.constant, right.constant, &c) || c == INT64_MIN) return nullptr;
   const bool on_left = !right.is_const() && (left.is_const() || c > 0);

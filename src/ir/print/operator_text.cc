@@ -5,14 +5,26 @@
 #include <algorithm>
 
 #include "rldb/ir/printer.h"
+#include "rldb/ir/scalar.h"
 
 namespace rldb::ir {
 
 std::string operand_name(std::size_t i) { return fmt::format("operand_{}_", i); }
 
+// A scalar at run time is an int64, a float64 or a bool: one of another dtype is written as a literal or converted.
+static const Expr* operand(Context& ctx, const Expr* arg, std::size_t i) {
+  const auto* prim = as<PrimType>(arg->type);
+  const bool converted = prim && !prim->dtype.is_handle() && !prim->dtype.is_bool() && !prim->dtype.is_void() &&
+                         prim->dtype != DType::Int(64) && prim->dtype != DType::Float(64);
+  if (!converted) return ctx.var(operand_name(i), arg->type);
+  if (isa<IntImm>(arg) || isa<FloatImm>(arg)) return arg;
+  const DType at_run_time = prim->dtype.is_float() ? DType::Float(64) : DType::Int(64);
+  return cast_to(ctx, prim->dtype, ctx.var(operand_name(i), ctx.prim(at_run_time)));
+}
+
 std::string operator_text(Context& ctx, const Call* call) {
   std::vector<const Expr*> operands;
-  for (std::size_t i = 0; i < call->args.size(); ++i) operands.push_back(ctx.var(operand_name(i), call->args[i]->type));
+  for (std::size_t i = 0; i < call->args.size(); ++i) operands.push_back(operand(ctx, call->args[i], i));
   return print_expr(ctx.call_typed(call->callee, operands, call->type, call->attrs, call->ty_args));
 }
 

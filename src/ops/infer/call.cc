@@ -188,6 +188,7 @@ Result<const Type*> view_type(ir::Context& ctx, const OpInfo& info, const ir::Ca
   bool dtype_known = true;
   if (is_given(call, 2)) {
     const auto* d = ir::as<ir::DTypeImm>(call.args[2]);
+    if (d && d->value.is_void()) return type_error(info, "expects the dtype of elements, not void", 2);
     dtype = d ? d->value : DType::Void();
     dtype_known = d != nullptr;
   }

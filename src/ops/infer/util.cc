@@ -368,6 +368,12 @@ const Expr* slice_length(ir::Context& ctx, const Expr* begin, const Expr* end, c
                          bool assume_inbound) {
   auto s = ir::const_int(stride);
   if (!s || *s == 0) return nullptr;
+  Prover ends(ctx, {begin, end, extent});
+  // From the first end on to the second, counted from the same side, the clamped ones are in order, too.
+  const auto is_ordered = [&](const Expr* first, const Expr* last) {
+    return ends.le(first, last) && (ends.le(ctx.i64(0), first) || ends.le(last, ctx.i64(-1)));
+  };
+  const bool in_order = assume_inbound || (*s < 0 ? is_ordered(end, begin) : is_ordered(begin, end));
   // Both ends counted from the same side: empty for any extent.
   const auto from = ir::const_int(begin), to = ir::const_int(end);
   if (from && to && (*from < 0) == (*to < 0) && (*s < 0 ? *from <= *to : *to <= *from)) return ctx.i64(0);
@@ -380,7 +386,10 @@ const Expr* slice_length(ir::Context& ctx, const Expr* begin, const Expr* end, c
   auto known = ir::const_int(span);
   if (known && *known <= 0) return ctx.i64(0);
   const Expr* length = step == 1 ? span : ir::floor_div(ctx, ir::add(ctx, span, ctx.i64(step - 1)), ctx.i64(step));
-  return simplify(ctx, length);
+  length = simplify(ctx, length);
+  // TVM's has no lower limit: an end before the beginning would give a negative size.
+  Prover p(ctx, {length});
+  return in_order || p.le(ctx.i64(0), length) ? length : p.ana.simplify(ir::max(ctx, length, ctx.i64(0)));
 }
 
 }  // namespace rldb::ops

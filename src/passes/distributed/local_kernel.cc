@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "passes/distributed/kernel_axes.h"
 #include "rldb/ir/arith.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
@@ -28,64 +29,6 @@ struct Access {
 struct Block {
   const SBlock* block;
   std::vector<Access> accesses;
-};
-
-// The axis that a dim's partition follows when it has this index: the outermost one in it. Null: none.
-class IndexReader {
- public:
-  IndexReader(Context& ctx, const SBlock* block) : ctx_(ctx), analyzer_(ctx) {
-    for (const IterVar& v : block->iter_vars) {
-      analyzer_.bind_range(v.var, v.dom);
-      axes_.insert(v.var);
-    }
-  }
-  const Var* axis_of(const Expr* index) { return outermost(analyzer_.simplify(index)); }
-
- private:
-  const Var* outermost(const Expr* e) {
-    while (true) {
-      if (const auto* v = as<Var>(e)) return axes_.count(v) ? v : nullptr;
-      const auto* b = as<BinaryExpr>(e);
-      if (!b) return nullptr;
-      const bool scaled = b->op() == BinaryKind::Mul || b->op() == BinaryKind::FloorDiv;
-      if (scaled && isa<IntImm>(b->b)) {
-        e = b->a;
-        continue;
-      }
-      return b->op() == BinaryKind::Add ? of_sum(b) : nullptr;
-    }
-  }
-
-  // a * c + b + ..., where the sum of all terms but the first is less than one step of it.
-  const Var* of_sum(const BinaryExpr* sum) {
-    std::vector<const Expr*> terms, open{sum};
-    while (!open.empty()) {
-      const Expr* next = open.back();
-      open.pop_back();
-      const auto* b = next->kind == BinaryKind::Add ? as<BinaryExpr>(next) : nullptr;
-      if (!b) {
-        terms.push_back(next);
-        continue;
-      }
-      open.push_back(b->b);
-      open.push_back(b->a);
-    }
-    const auto step = [](const Expr* e) -> std::int64_t {
-      const auto* b = e->kind == BinaryKind::Mul ? as<BinaryExpr>(e) : nullptr;
-      return b ? const_int(b->b).value_or(0) : isa<IntImm>(e) ? 0 : 1;
-    };
-    const auto first =
-        std::max_element(terms.begin(), terms.end(), [&](const Expr* a, const Expr* b) { return step(a) < step(b); });
-    const Expr* rest = ctx_.int_imm(sum->dtype(), 0);
-    for (const Expr* t : terms)
-      if (t != *first) rest = add(ctx_, rest, t);
-    const Bounds b = analyzer_.bounds(rest);
-    return b.min && *b.min >= 0 && b.max && *b.max < step(*first) ? outermost(*first) : nullptr;
-  }
-
-  Context& ctx_;
-  Analyzer analyzer_;
-  std::unordered_set<const Var*> axes_;
 };
 
 class Division {

@@ -24,12 +24,6 @@ namespace {
 
 constexpr std::string_view kReplicas = "R";
 
-// The name that a runtime function has in distributed programs.
-std::string distributed_name(std::string_view function) {
-  const std::size_t at = function.rfind('.') + 1;
-  return fmt::format("{}distributed.{}", function.substr(0, at), function.substr(at));
-}
-
 bool is_distributed(const Type* t) {
   if (const auto* tuple = as<TupleType>(t))
     for (const Type* field : tuple->fields)

@@ -1,5 +1,6 @@
 #include "passes/distributed/mesh.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "rldb/ir/scalar.h"
@@ -27,12 +28,49 @@ const Attr* mesh_of(const Module* module, const Attr* mesh) {
   return nullptr;
 }
 
+std::vector<std::int64_t> mesh_shape(const Attr* mesh) {
+  std::vector<std::int64_t> out;
+  if (!mesh || !mesh->is(AttrKind::Opaque) || mesh->items.empty()) return out;
+  for (const Attr* n : mesh->items[0]->items) {
+    const auto size = n->is(AttrKind::Expr)  ? const_int(as<Expr>(n->node))
+                      : n->is(AttrKind::Int) ? std::optional(n->integer)
+                                             : std::nullopt;
+    if (!size) return {};
+    out.push_back(*size);
+  }
+  return out;
+}
+
 std::optional<std::int64_t> mesh_workers(const Attr* mesh) {
-  const Attr* shape = mesh && mesh->is(AttrKind::Opaque) && !mesh->items.empty() ? mesh->items[0] : nullptr;
-  if (!shape || shape->items.size() != 1) return std::nullopt;
-  const Attr* n = shape->items[0];
-  if (n->is(AttrKind::Expr)) return const_int(as<Expr>(n->node));
-  return n->is(AttrKind::Int) ? std::optional(n->integer) : std::nullopt;
+  const std::vector<std::int64_t> shape = mesh_shape(mesh);
+  return shape.size() == 1 ? std::optional(shape[0]) : std::nullopt;
+}
+
+std::optional<std::vector<std::int64_t>> placement_axes(std::string_view placement) {
+  std::vector<std::int64_t> out;
+  while (!placement.empty()) {
+    const std::size_t comma = std::min(placement.find(','), placement.size());
+    std::string_view item = placement.substr(0, comma);
+    placement.remove_prefix(std::min(comma + 1, placement.size()));
+    while (item.starts_with(' ')) item.remove_prefix(1);
+    while (item.ends_with(' ')) item.remove_suffix(1);
+    const auto axis = item == "R" ? std::optional(kReplica) : sharded_axis(item);
+    if (!axis) return std::nullopt;
+    out.push_back(*axis);
+  }
+  return out;
+}
+
+std::string placement_text(const std::vector<std::int64_t>& axes) {
+  std::string out;
+  for (const std::int64_t a : axes)
+    out += (out.empty() ? "" : ", ") + (a == kReplica ? std::string("R") : "S[" + std::to_string(a) + "]");
+  return out;
+}
+
+std::string distributed_name(std::string_view function) {
+  const std::size_t at = function.rfind('.') + 1;
+  return std::string(function.substr(0, at)) + "distributed." + std::string(function.substr(at));
 }
 
 }  // namespace rldb::passes

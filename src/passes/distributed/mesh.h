@@ -1,4 +1,4 @@
-// Meshes of workers and placements of tensors on them, as far as passes need them: meshes of one dimension.
+// Meshes of workers and placements of tensors on them, as passes need them.
 #pragma once
 
 #include <optional>
@@ -13,5 +13,13 @@ std::optional<std::int64_t> sharded_axis(std::string_view placement);
 const ir::Attr* mesh_of(const ir::Module* module, const ir::Attr* mesh);
 // The number of workers in a mesh of one dimension.
 std::optional<std::int64_t> mesh_workers(const ir::Attr* mesh);
+// The number of workers along each dimension of a mesh; empty where it is not known.
+std::vector<std::int64_t> mesh_shape(const ir::Attr* mesh);
+// "S[1], R": for each dimension of the mesh the axis that is divided along it, or kReplica; nullopt for other texts.
+inline constexpr std::int64_t kReplica = -1;
+std::optional<std::vector<std::int64_t>> placement_axes(std::string_view placement);
+std::string placement_text(const std::vector<std::int64_t>& axes);
+// The name that a runtime function has in distributed programs.
+std::string distributed_name(std::string_view function);
 
 }  // namespace rldb::passes

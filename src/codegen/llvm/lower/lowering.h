@@ -336,6 +336,7 @@ class Lowering {
   std::optional<std::int64_t> address_step(const ir::Buffer* b, ir::Span<const ir::Expr*> indices,
                                            const std::function<std::optional<std::int64_t>(const ir::Expr*)>& step);
   Value* every_other(const Access& at, DType t);
+  Value* gathered(const Access& at, DType t, Value* mask);
   Access access(const void* node, const ir::Buffer* b, ir::Span<const ir::Expr*> indices, unsigned lanes, Value* mask);
   // `node` is the statement or expression that accesses; its dimensions that are proved need no test.
   void check_access(const void* node, const ir::Buffer* b, const View& v, ir::Span<const ir::Expr*> indices,

@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <llvm/IR/MDBuilder.h>
 
+#include <bit>
+
 #include "codegen/llvm/lower/lowering.h"
 #include "rldb/ir/equal.h"
 #include "rldb/ir/printer.h"
@@ -378,21 +380,36 @@ Lowering::Value* Lowering::every_other(const Access& at, DType t) {
   return b_.CreateShuffleVector(half(0), half(std::int64_t(at.lanes) - 1), pick);
 }
 
+// In parts of as many lanes as a power of two: LLVM 19 fills others up with lanes whose addresses are undefined, and
+// may put these into the register of the result, an instruction that processors refuse.
+Lowering::Value* Lowering::gathered(const Access& at, DType t, Value* mask) {
+  llvm::Type* memory = memory_type(t);
+  const auto gather = [&](Value* pointers, Value* on, unsigned lanes) -> Value* {
+    llvm::Type* type = llvm::FixedVectorType::get(memory, lanes);
+    if (!on) on = llvm::Constant::getAllOnesValue(llvm::FixedVectorType::get(b_.getInt1Ty(), lanes));
+    return b_.CreateMaskedGather(type, pointers, alignment(t), on, llvm::Constant::getNullValue(type));
+  };
+  if (std::has_single_bit(at.lanes)) return gather(at.pointers, mask, at.lanes);
+  Value* all = llvm::Constant::getNullValue(llvm::FixedVectorType::get(memory, at.lanes));
+  for (unsigned first = 0, lanes = 0; first < at.lanes; first += lanes) {
+    lanes = std::bit_floor(at.lanes - first);
+    std::vector<int> pick;
+    for (unsigned i = 0; i < lanes; ++i) pick.push_back(int(first + i));
+    Value* part =
+        gather(b_.CreateShuffleVector(at.pointers, pick), mask ? b_.CreateShuffleVector(mask, pick) : nullptr, lanes);
+    for (unsigned i = 0; i < lanes; ++i)
+      all = b_.CreateInsertElement(all, b_.CreateExtractElement(part, std::uint64_t(i)), std::uint64_t(first + i));
+  }
+  return all;
+}
+
 Lowering::Value* Lowering::load(const ir::BufferLoad* l) {
   const DType element = l->buffer->dtype.element();
   Value* mask = l->predicate ? condition(l->predicate) : mask_;
   Access at = access(l, l->buffer, l->indices, unsigned(lanes_of(l)), mask);
   llvm::Type* memory = memory_type(element);
   if (at.pointers && at.step == 2 && !mask) return from_memory(every_other(at, element), element);
-  if (at.pointers) {
-    llvm::Type* type = llvm::FixedVectorType::get(memory, at.lanes);
-    Value* on = mask ? splat(mask, at.lanes) : nullptr;
-    Value* v = b_.CreateMaskedGather(
-        type, at.pointers, alignment(element),
-        on ? on : llvm::Constant::getAllOnesValue(llvm::FixedVectorType::get(b_.getInt1Ty(), at.lanes)),
-        llvm::Constant::getNullValue(type));
-    return from_memory(v, element);
-  }
+  if (at.pointers) return from_memory(gathered(at, element, mask ? splat(mask, at.lanes) : nullptr), element);
   if (at.lanes > 1) {
     llvm::Type* type = llvm::FixedVectorType::get(memory, at.lanes);
     if (!mask) return from_memory(b_.CreateAlignedLoad(type, at.pointer, alignment(element)), element);

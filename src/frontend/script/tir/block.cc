@@ -292,7 +292,7 @@ Val match_buffer(Reader& r, const CallNode& call) {
   if (tir.blocks.empty()) return r.error(call.function, diag::OutsideBlock, call.shown());
   bool has_shape = args.positional_count() > 1;
   for (const Argument& a : args.all()) has_shape = has_shape || a.keyword == "shape";
-  const ir::Buffer* b = read_buffer(r, args, 1, name, call.node, nullptr, false);
+  const ir::Buffer* b = over_memory(r, read_buffer(r, args, 1, name, call.node, nullptr, false));
   args.finish();
   if (!b) return {};
   if (!has_shape) {
