@@ -589,7 +589,7 @@ def places_and_sizes():
     node("roll.default", [2, 3], [6, 1, 2, 3, 4, 5], self="%p", shifts=[1])
     node("roll.default", [2, 3], [5, 6, 4, 2, 3, 1], self="%p", shifts=[1, -1], dims=[0, 1])
     node("roll.default", [2, 3], [2, 3, 1, 5, 6, 4], self="%p", shifts=[5], dims=[1])
-    node("take.default", [2, 2], [1, 3, 2, 1], self="%p", index="%k")
+    node("take.default", [2, 2], [1, 3, 2, 1], self="%p", index="%numbers")
     node("slice_scatter.default", [2, 3], [10, 2, 20, 10, 5, 20], self="%p", src="%pairs", dim=1, start=0, end=3, step=2)
     node("slice_scatter.default", [2, 3], [1, 10, 20, 4, 10, 20], self="%p", src="%pairs", dim=1, start=-2)
     node("fill.Scalar", [2, 3], [7] * 6, self="%x", value=7)
@@ -609,7 +609,7 @@ def places_and_sizes():
          periodic=True, alpha=0.5)
     node("hamming_window.periodic_alpha_beta", [4], [0.5 - 0.25 * math.cos(t) for t in turns], window_length=4,
          periodic=True, alpha=0.5, beta=0.25)
-    node("one_hot.default", [2, 4], [0, 0, 1, 0, 1, 0, 0, 0], LONG, self="%i", num_classes=4)
+    node("one_hot.default", [2, 4], [0, 0, 1, 0, 1, 0, 0, 0], LONG, self="%classes", num_classes=4)
     node("max_pool2d_with_indices.default", [[1, 2, 1, 2], [1, 2, 1, 2]], [[5, 7, 13, 15], [5, 7, 5, 7]],
          [FLOAT, LONG], self="%picture", kernel_size=[2, 2])
     node("max_pool3d_with_indices.default", [[1, 1, 1, 1, 1], [1, 1, 1, 1, 1]], [[7], [7]], [FLOAT, LONG],
@@ -626,8 +626,8 @@ def places_and_sizes():
     node("torchvision.roi_align.default", [1, 2, 1, 1], [3.5, 11.5], input="%picture", rois="%region",
          spatial_scale=1.0, pooled_height=1, pooled_width=1, sampling_ratio=2, aligned=True)
     losses = [math.log(sum(map(math.exp, row))) for row in ([-2, -1, -0.5], [0.5, 1, 2])]
-    node("cross_entropy_loss.default", [], [(losses[0] + 0.5 + losses[1] - 0.5) / 2], self="%x", target="%i")
-    node("cross_entropy_loss.default", [2], [losses[0] + 0.5, losses[1] - 0.5], self="%x", target="%i", reduction=0)
+    node("cross_entropy_loss.default", [], [(losses[0] + 0.5 + losses[1] - 0.5) / 2], self="%x", target="%classes")
+    node("cross_entropy_loss.default", [2], [losses[0] + 0.5, losses[1] - 0.5], self="%x", target="%classes", reduction=0)
     node("linalg_vector_norm.default", [2], [math.sqrt(14), math.sqrt(77)], self="%p", dim=[1])
     node("linalg_vector_norm.default", [1, 1], [21], self="%p", ord=1, keepdim=True)
     node("linalg_vector_norm.default", [], [sum(a ** 3 for a in p) ** (1 / 3)], self="%p", ord=3.0)
@@ -686,6 +686,7 @@ def main(folder):
     INPUTS["turn"] = ([1, 2, 3], FLOAT, [1, 0, 0, 0, 1, 0])
     INPUTS["region"] = ([1, 5], FLOAT, [0, 1, 0, 3, 2])
     INPUTS["with_zero"] = ([2, 3], FLOAT, [-1, 0, 2, 3, 4, 5])
+    INPUTS["numbers"], INPUTS["classes"] = ([2, 2], LONG, [0, 2, 1, 0]), ([2], LONG, [2, 0])
     INPUTS["whole"] = ([2, 3], LONG, [1, 2, 4, 6, 8, 0])
     for family in (elementwise, in_place, binary, copies, shapes, written, resizing, recurrent, made, products, layers,
                    reductions, places_and_sizes):
