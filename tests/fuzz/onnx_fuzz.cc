@@ -1,6 +1,7 @@
 // Fuzz target: ONNX models. A model is read, listed, translated and verified; whatever its bytes are, that ends with
 // a module or with errors.
 #include "fuzz/mutate.h"
+#include "fuzz/wire.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/verifier.h"
 #include "rldb/onnx/smaller.h"
@@ -101,7 +102,8 @@ std::string run_one(const std::string& input) {
 }
 
 std::string mutate_one(const std::string& input, const Pool& pool, Rng& rng) {
-  return mutate_bytes(input.empty() || below(rng, 8) == 0 ? made(rng) : input, pool, rng);
+  const std::string from = input.empty() || below(rng, 8) == 0 ? made(rng) : input;
+  return below(rng, 4) == 0 ? mutate_bytes(from, pool, rng) : mutate_model(from, rng);
 }
 
 }  // namespace rldb::fuzz

@@ -47,7 +47,7 @@ INPUTS = {
     "middle2": ([1, 1, 1, 2], FLOAT, [0, 0]),
     "middle3": ([1, 1, 1, 1, 3], FLOAT, [0, 0, 0]),
 }
-LISTS = ("split", "split_with_sizes", "chunk", "unbind")  # their result is a list of tensors
+LISTS = ("split", "split_with_sizes", "chunk", "unbind", "meshgrid")  # their result is a list of tensors
 # Rows without a tensor as their result: `sizes` of pt2_archives.py has them.
 ELSEWHERE = {"sym_size.int", "_assert_scalar.default", "_assert_tensor_metadata.default", "sym_constrain_range.default",
              "sym_constrain_range_for_size.default"}
@@ -571,12 +571,90 @@ def reductions():
     node("topk.default", [[2, 1], [2, 1]], [[1, -4], [2, 2]], [FLOAT, LONG], self="%q", k=1, largest=False)
 
 
+def places_and_sizes():
+    p = flat("p")
+    node("outer.default", [3, 2], [a * b for a in (1, -1, 2) for b in (10, 20)], self="%v", vec2="%two")
+    node("logaddexp.default", [2, 3], [math.log(math.exp(a) + math.exp(b)) for a, b in zip(flat("x"), flat("q"))],
+         self="%x", other="%q")
+    node("pow.Scalar", [2, 3], [2.0 ** a for a in flat("x")], self=2.0, exponent="%x")
+    node("clamp.Tensor", [2, 3], [max(a, b) for a, b in zip(flat("x"), flat("q"))], self="%x", min="%q")
+    node("expand_as.default", [2, 3], [1, -1, 2] * 2, self="%v", other="%x")
+    for target in ("reshape_as.default", "view_as.default"):
+        node(target, [3, 2], p, self="%p", other="%c")
+    node("copy.default", [2, 3], [1, -1, 2] * 2, self="%x", src="%v")
+    node("meshgrid.default", [[2, 3], [2, 3]], [[10] * 3 + [20] * 3, [1, -1, 2] * 2], [FLOAT, FLOAT],
+         tensors=["%two", "%v"])
+    node("meshgrid.indexing", [[3, 2], [3, 2]], [[10, 20] * 3, [1, 1, -1, -1, 2, 2]], [FLOAT, FLOAT],
+         tensors=["%two", "%v"], indexing="xy")
+    node("roll.default", [2, 3], [6, 1, 2, 3, 4, 5], self="%p", shifts=[1])
+    node("roll.default", [2, 3], [5, 6, 4, 2, 3, 1], self="%p", shifts=[1, -1], dims=[0, 1])
+    node("roll.default", [2, 3], [2, 3, 1, 5, 6, 4], self="%p", shifts=[5], dims=[1])
+    node("take.default", [2, 2], [1, 3, 2, 1], self="%p", index="%numbers")
+    node("slice_scatter.default", [2, 3], [10, 2, 20, 10, 5, 20], self="%p", src="%pairs", dim=1, start=0, end=3, step=2)
+    node("slice_scatter.default", [2, 3], [1, 10, 20, 4, 10, 20], self="%p", src="%pairs", dim=1, start=-2)
+    node("fill.Scalar", [2, 3], [7] * 6, self="%x", value=7)
+    changed("fill_.Scalar", [7] * 6, value=7)
+    changed("zero_.default", [0] * 6)
+    changed("copy_.default", [1, -1, 2] * 2, src="%v")
+    node("scalar_tensor.default", [], [2.5], s=2.5)
+    node("eye.default", [2, 2], [1, 0, 0, 1], n=2)
+    node("eye.m", [2, 3], [1, 0, 0, 0, 1, 0], n=2, m=3)
+    node("linspace.default", [5], [-1, -0.5, 0, 0.5, 1], start=-1, end=1, steps=5)
+    node("linspace.default", [1], [3], start=3, end=9, steps=1)
+    turns = [2 * math.pi * i / 4 for i in range(4)]
+    node("hamming_window.default", [4], [0.54 - 0.46 * math.cos(t) for t in turns], window_length=4)
+    node("hamming_window.periodic", [4], [0.54 - 0.46 * math.cos(t * 4 / 3) for t in turns], window_length=4,
+         periodic=False)
+    node("hamming_window.periodic_alpha", [4], [0.5 - 0.46 * math.cos(t) for t in turns], window_length=4,
+         periodic=True, alpha=0.5)
+    node("hamming_window.periodic_alpha_beta", [4], [0.5 - 0.25 * math.cos(t) for t in turns], window_length=4,
+         periodic=True, alpha=0.5, beta=0.25)
+    node("one_hot.default", [2, 4], [0, 0, 1, 0, 1, 0, 0, 0], LONG, self="%classes", num_classes=4)
+    node("max_pool2d_with_indices.default", [[1, 2, 1, 2], [1, 2, 1, 2]], [[5, 7, 13, 15], [5, 7, 5, 7]],
+         [FLOAT, LONG], self="%picture", kernel_size=[2, 2])
+    node("max_pool3d_with_indices.default", [[1, 1, 1, 1, 1], [1, 1, 1, 1, 1]], [[7], [7]], [FLOAT, LONG],
+         self="%cube", kernel_size=[2, 2, 2])
+    node("_adaptive_avg_pool1d.default", [1, 2, 1], [2.5, 6.5], self="%line", output_size=[1])
+    node("_adaptive_avg_pool3d.default", [1, 1, 1, 1, 1], [3.5], self="%cube", output_size=[1, 1, 1])
+    scale = 1 / math.sqrt(1.25 + 1e-5)
+    group = [(a - 1.5) * scale for a in range(4)]
+    node("native_group_norm.default", [[1, 2, 4], [1, 2], [1, 2]],
+         [[10 * a + 10 for a in group] + [20 * a + 20 for a in group], [2.5, 6.5], [scale, scale]], [FLOAT] * 3,
+         input="%line", weight="%two", bias="%two", N=1, C=2, HxW=4, group=2, eps=1e-5)
+    node("affine_grid_generator.default", [1, 2, 2, 2], [-1, -1, 1, -1, -1, 1, 1, 1], theta="%turn", size=[1, 1, 2, 2],
+         align_corners=True)
+    node("torchvision.roi_align.default", [1, 2, 1, 1], [3.5, 11.5], input="%picture", rois="%region",
+         spatial_scale=1.0, pooled_height=1, pooled_width=1, sampling_ratio=2, aligned=True)
+    losses = [math.log(sum(map(math.exp, row))) for row in ([-2, -1, -0.5], [0.5, 1, 2])]
+    node("cross_entropy_loss.default", [], [(losses[0] + 0.5 + losses[1] - 0.5) / 2], self="%x", target="%classes")
+    node("cross_entropy_loss.default", [2], [losses[0] + 0.5, losses[1] - 0.5], self="%x", target="%classes", reduction=0)
+    node("linalg_vector_norm.default", [2], [math.sqrt(14), math.sqrt(77)], self="%p", dim=[1])
+    node("linalg_vector_norm.default", [1, 1], [21], self="%p", ord=1, keepdim=True)
+    node("linalg_vector_norm.default", [], [sum(a ** 3 for a in p) ** (1 / 3)], self="%p", ord=3.0)
+    node("linalg_vector_norm.default", [], [5], self="%with_zero", ord=0.0)
+    node("any.dims", [2], [True, True], BOOL, self="%b", dim=[1])
+    node("all.dims", [], [False], BOOL, self="%b", dim=[0, 1])
+    node("cumprod.default", [2, 3], [1, 2, 6, 4, 20, 120], self="%p", dim=1)
+    smooth = [(0.75 * 2 + 0.75 * 3 + 0.25 * 4) / 1.75, (0.25 * 3 + 0.75 * 4 + 0.75 * 5) / 1.75]
+    node("_upsample_bilinear2d_aa.default", [1, 2, 1, 2], smooth + [a + 8 for a in smooth], input="%picture",
+         output_size=[1, 2], align_corners=False)
+    for target, other, function in (("Scalar", 1, [a | 1 for a in flat("whole")]),
+                                    ("Tensor", "%m", [a | b for a, b in zip(flat("whole"), flat("m"))])):
+        node("clone.default", [2, 3], None, LONG, self="%whole")
+        node("bitwise_or_." + target, [2, 3], function, LONG, self="%" + rows[-1][0], other=other)
+
+
+
 def npy(dtype, shape, values):
     descr, code = NPY[dtype]
     head = "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }" % (descr, "".join("%d, " % d for d in shape))
     head += " " * (-(len(head) + 11) % 64) + "\n"
     return b"\x93NUMPY\1\0" + struct.pack("<H", len(head)) + head.encode() + struct.pack(
         "<%d%s" % (len(values), code), *values)
+
+
+def called(target):
+    return ("torch.ops." if target.startswith("torchvision.") else A) + target
 
 
 def rows_of_table():
@@ -604,8 +682,14 @@ def main(folder):
         INPUTS["r_r%d" % gates] = ([gates, 1], FLOAT, [0.3, 0.6, -0.9, 0.2][:gates])
         INPUTS["r_a%d" % gates] = ([gates], FLOAT, [0.1, 0.2, 0.3, -0.4][:gates])
         INPUTS["r_b%d" % gates] = ([gates], FLOAT, [-0.05, 0.15, 0.25, 0.35][:gates])
+    INPUTS["pairs"] = ([2, 2], FLOAT, [10, 20, 10, 20])
+    INPUTS["turn"] = ([1, 2, 3], FLOAT, [1, 0, 0, 0, 1, 0])
+    INPUTS["region"] = ([1, 5], FLOAT, [0, 1, 0, 3, 2])
+    INPUTS["with_zero"] = ([2, 3], FLOAT, [-1, 0, 2, 3, 4, 5])
+    INPUTS["numbers"], INPUTS["classes"] = ([2, 2], LONG, [0, 2, 1, 0]), ([2], LONG, [2, 0])
+    INPUTS["whole"] = ([2, 3], LONG, [1, 2, 4, 6, 8, 0])
     for family in (elementwise, in_place, binary, copies, shapes, written, resizing, recurrent, made, products, layers,
-                   reductions):
+                   reductions, places_and_sizes):
         family()
     only = sys.argv[2:]
     program, found = Program(), {}
@@ -620,9 +704,9 @@ def main(folder):
                 continue
             found[n] = npy(t, s, v)
         if isinstance(name, list) and target.split(".")[0] not in LISTS:  # several results, not one list
-            program.several(name, A + target, shape, dtype, **arguments)
+            program.several(name, called(target), shape, dtype, **arguments)
         else:
-            program.node(name, A + target, shape, dtype[0] if isinstance(dtype, list) else dtype, **arguments)
+            program.node(name, called(target), shape, dtype[0] if isinstance(dtype, list) else dtype, **arguments)
         for n, v in zip(name, values) if isinstance(name, list) else [(name, values)]:
             if v is not None:
                 program.output(n)

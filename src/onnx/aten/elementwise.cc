@@ -256,6 +256,19 @@ Made power(NodeContext& c) {
   return m.done(m.onnx(op_name::Pow, {Aten::of(m.cast(m.self(), t)), Aten::of(m.tensor_as("exponent", t))}));
 }
 
+Made outer_product(NodeContext& c) {
+  Aten m(c);
+  const DType t = m.promoted({"self", "vec2"});
+  return m.done(m.mul(m.expand(m.cast(m.self(), t), {1}), m.expand(m.cast(m.tensor("vec2"), t), {0})));
+}
+
+// Relax's operator: ONNX has none.
+Made log_of_sum(NodeContext& c) {
+  Aten m(c);
+  const Values operands = both(m, m.promoted({"self", "other"}));
+  return m.done(m.good() ? m.each(op::LogAddExp, operands[0].expr, operands[1].expr) : nullptr);
+}
+
 Made where(NodeContext& c) {
   Aten m(c);
   const DType t = m.promoted({"self", "other"});

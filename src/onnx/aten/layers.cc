@@ -98,6 +98,22 @@ Made max_pool(NodeContext& c) {
   return m.done(m.onnx(op_name::MaxPool, {Aten::of(x)}, attributes));
 }
 
+// (largest elements, their places in the picture of one channel)
+Made max_pool_with_places(NodeContext& c) {
+  Aten m(c);
+  const Expr* x = m.self();
+  const std::size_t n = spatial_axes(m, x);
+  Attributes attributes = window_attributes(m, n);
+  attributes.push_back({key::Dilations, m.per_axis("dilation", n, {1})});
+  const Values made = m.onnx_all(op_name::MaxPool, {Aten::of(x)}, attributes, 2);
+  const Dims dims = m.dims(x);
+  if (!m.good() || made.size() != 2) return m.done(nullptr);
+  // ONNX counts through all channels of the batch.
+  const Expr* size = ir::product(c.ctx, Dims(dims.begin() + 2, dims.end()));
+  const Expr* one_channel = m.take(c.tensor_from({DType::Int(64), 0, {size}}));
+  return m.give({made[0], Aten::of(m.onnx(op_name::Mod, {made[1], Aten::of(one_channel)}))});
+}
+
 namespace {
 
 // The data with its pads. PyTorch divides by the part of a window that lies in these, ONNX by the whole window. Pads

@@ -47,6 +47,16 @@ Made resize_linear(NodeContext& c) {
   return by_weights(m, "linear");
 }
 
+// Elements that are left out are smoothed.
+Made resize_smoothly(NodeContext& c) {
+  Aten m(c);
+  if (m.truth("align_corners", false)) return refuse("its corners are aligned, and it is to be smoothed");
+  return resized(m, {{key::Mode, std::string("linear")},
+                     {key::Antialias, std::int64_t(1)},
+                     {key::ExcludeOutside, std::int64_t(1)},
+                     {key::CoordinateTransformationMode, std::string("half_pixel")}});
+}
+
 Made resize_cubic(NodeContext& c) {
   Aten m(c);
   return by_weights(m, "cubic");

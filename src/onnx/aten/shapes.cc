@@ -311,7 +311,8 @@ namespace {
 Made filled(Aten& m, const Dims& dims) {
   const std::string_view what = m.c.target;
   const DType t = m.result_type(DType::Float(32));
-  const Expr* value = what == variant::Value ? m.tensor_as("fill_value", t) : m.lit(t, what == variant::One ? 1 : 0);
+  const std::string_view name = m.given("value") ? "value" : "fill_value";
+  const Expr* value = what == variant::Value ? m.tensor_as(name, t) : m.lit(t, what == variant::One ? 1 : 0);
   if (!m.good()) return m.done(nullptr);
   return m.done(m.op(op::Full, {m.c.ctx.shape(dims), value}, {{op_attr::Dtype, m.c.ctx.attr(t)}}));
 }

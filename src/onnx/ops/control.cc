@@ -7,10 +7,11 @@
 #include <algorithm>
 
 #include "onnx/ops/chain.h"
+#include "onnx/ops/repeat.h"
 #include "onnx/tensor.h"
-#include "rldb/ir/op/compare.h"
+#include "rldb/ir/op/manipulation.h"
+#include "rldb/ir/op_attr/axis_attr.h"
 #include "rldb/ir/type_relation.h"
-#include "rldb/ir/walk.h"
 
 namespace rldb::onnx::bodies {
 
@@ -33,12 +34,6 @@ ir::Result<Exprs> tensors_of(NodeContext& c, const Values& values) {
   return made;
 }
 
-// A value of rank 0.
-Made scalar_of(NodeContext& c, const Expr* e) {
-  RLDB_TRY(const Dims dims, c.dims_of(e));
-  return dims.empty() ? Made(e) : c.reshape(e, {});
-}
-
 // The bindings that `make` emits, as a branch whose result is a tuple.
 template <class Make>
 ir::Result<const ir::SeqExpr*> branch(NodeContext& c, Make&& make) {
@@ -49,21 +44,6 @@ ir::Result<const ir::SeqExpr*> branch(NodeContext& c, Make&& make) {
   const ir::SeqExpr* seq = c.blocks.end_scope(last ? static_cast<const Expr*>(last) : tuple);
   if (!made.ok()) return support::Failure(made.error());
   return seq;
-}
-
-// Dims that are not known become variables.
-const Expr* with_named_dims(NodeContext& c, const Expr* e) {
-  const auto* t = ir::as<ir::TensorType>(e->type);
-  if (!t || t->has_shape || t->ndim < 0 || t->dtype.is_void()) return e;
-  Dims dims;
-  for (int i = 0; i < t->ndim; ++i) dims.push_back(c.ctx.var(c.blocks.unique_name("n"), c.ctx.int64()));
-  return c.blocks.emit_match_cast(e, c.ctx.tensor(dims, t->dtype));
-}
-
-ir::Result<Exprs> named_fields(NodeContext& c, const Expr* tuple) {
-  RLDB_TRY(Exprs fields, c.fields_of(tuple));
-  for (const Expr*& f : fields) f = with_named_dims(c, f);
-  return fields;
 }
 
 // An `if` over tuples. Variables bound in a branch are not visible after it.
@@ -201,161 +181,30 @@ Made unrolled_loop(NodeContext& c, const LoopOf& loop) {
 
 // ---- a loop as a function that calls itself ----
 
-ir::Result<const ir::TensorType*> shaped_type(const Expr* e) { return NodeContext::tensor_of(e); }
-
-// Dims that differ between a value and what becomes of it in a step. False: they have different ranks or dtypes.
-bool mark_changes(NodeContext& c, const ir::TensorType* from, const Expr* to, std::vector<bool>& open) {
-  const auto* t = ir::as<ir::TensorType>(to->type);
-  if (!t || t->dtype != from->dtype || t->ndim != from->ndim) return false;
-  for (std::size_t k = 0; k < from->shape.size(); ++k)
-    if (!t->has_shape || !c.same_dim(from->shape[k], t->shape[k])) open[k] = true;
-  return true;
-}
-
-struct Recursion {
-  NodeContext& c;
-  const LoopOf& loop;
-  Exprs first;  // the carried values before the loop
-  std::vector<std::vector<bool>> open;
-  std::vector<const ir::TensorType*> scanned;
-
-  std::vector<const ir::Var*> params;
-  const Expr* limit = nullptr;
-
-  // Types of the parameters, with a new variable for each open dim, and for the number of steps scanned.
-  const ir::Type* carried_type(std::size_t i) {
-    const auto* t = ir::as<ir::TensorType>(first[i]->type);
-    Dims dims(t->shape.begin(), t->shape.end());
-    for (std::size_t k = 0; k < dims.size(); ++k)
-      if (open[i][k]) dims[k] = c.ctx.var(c.blocks.unique_name("n"), c.ctx.int64());
-    return c.ctx.tensor(dims, t->dtype);
-  }
-  const ir::Type* scanned_type(std::size_t i, const Expr* rows) {
-    Dims dims(scanned[i]->shape.begin(), scanned[i]->shape.end());
-    dims.insert(dims.begin(), rows);
-    return c.ctx.tensor(dims, scanned[i]->dtype);
-  }
-  const ir::Var* param(std::string_view name, const ir::Type* type) {
-    params.push_back(c.ctx.var(c.blocks.unique_name(name), type));
-    return params.back();
-  }
-  void make_params() {
-    params.clear();
-    param("step", c.ctx.tensor(Dims(), DType::Int(64)));
-    param("condition", c.ctx.tensor(Dims(), DType::Bool()));
-    for (std::size_t i = 0; i < loop.carried; ++i) param("carried", carried_type(i));
-    for (std::size_t i = 0; i < scanned.size(); ++i)
-      param("scanned", scanned_type(i, c.ctx.var(c.blocks.unique_name("rows"), c.ctx.int64())));
-  }
-  // The outputs of the body for the parameters.
-  ir::Result<Exprs> step() {
-    // The step as a dim: bounds of slices that depend on it are known by name.
-    RLDB_TRY(const Expr* one, c.reshape(params[0], {c.i64(1)}));
-    RLDB_TRY(const Dims at, c.dims_of_values(one, 1));
-    Values inputs{{nullptr, std::make_shared<const Known>(Known{DType::Int(64), 0, at})}};
-    for (std::size_t i = 1; i < 2 + loop.carried; ++i) inputs.push_back({params[i], nullptr});
-    RLDB_TRY(const Values made, c.run_graph(*loop.body, inputs));
-    return tensors_of(c, made);
-  }
-};
-
-// Of variables that are bound before the loop.
-bool is_outside(const Expr* dim, std::uint32_t before) {
-  std::vector<const ir::Var*> vars;
-  ir::collect_vars(dim, vars);
-  return std::all_of(vars.begin(), vars.end(), [&](const ir::Var* v) { return v->id <= before; });
-}
-
-// Runs the body for its types only, until the types of the carried values no longer change.
-ir::Result<support::Unit> settle_types(Recursion& r) {
-  for (int tries = 0;; ++tries) {
-    r.scanned.clear();
-    const std::uint32_t before_attempt = r.c.ctx.node_count();
-    r.make_params();
-    r.c.blocks.begin_scope();
-    const ir::Result<Exprs> made = r.step();
-    r.c.blocks.end_scope(r.c.ctx.tuple({}));
-    if (!made.ok()) return support::Failure(made.error());
-    const auto before = r.open;
-    for (std::size_t i = 0; i < r.loop.carried; ++i) {
-      RLDB_TRY(const ir::TensorType* from, shaped_type(r.params[2 + i]));
-      if (!mark_changes(r.c, from, (*made)[1 + i], r.open[i]))
-        return refuse(fmt::format("the value {} that it carries changes its rank or dtype", i));
-    }
-    for (std::size_t k = 0; k < r.loop.scanned; ++k) {
-      RLDB_TRY(const ir::TensorType* t, shaped_type((*made)[1 + r.loop.carried + k]));
-      for (const Expr* d : t->shape)
-        if (!int_of(d) && !is_outside(d, before_attempt))
-          return refuse(fmt::format("the shape of its result {} is known in a step only", r.loop.carried + k));
-      r.scanned.push_back(t);
-    }
-    if (r.open == before) return support::Unit();
-    if (tries > 16) return refuse("the shapes of the values that it carries do not settle");
-  }
-}
-
 Made recursive_loop(NodeContext& c, const LoopOf& loop) {
-  Recursion r{c, loop, {}, {}, {}, {}, nullptr};
+  Repeat of;
   for (std::size_t i = 0; i < loop.carried; ++i) {
     RLDB_TRY(const Expr* e, c.in(2 + i));
-    RLDB_TRY(const ir::TensorType* t, shaped_type(e));
-    r.first.push_back(ir::is_leaf(e) ? e : c.bind(e));
-    r.open.emplace_back(t->shape.size(), false);
+    of.first.push_back(e);
   }
+  of.stacked = loop.scanned;
   if (c.has(0)) {
     RLDB_TRY(const Expr* given, c.in(0));
     RLDB_TRY(const Expr* wide, c.cast(given, DType::Int(64)));
-    RLDB_TRY(r.limit, scalar_of(c, wide));
+    RLDB_TRY(of.limit, scalar_of(c, wide));
   }
-  RLDB_TRY_VOID(settle_types(r));
-  const std::uint32_t before = c.ctx.node_count();
-  r.make_params();
-  const auto visible = [&](const ir::Var* v) { return v->id <= before; };
-  std::vector<const ir::Type*> types, fields;
-  for (const ir::Var* p : r.params) types.push_back(p->type);
-  for (std::size_t i = 2; i < r.params.size(); ++i) fields.push_back(ir::erase(c.ctx, r.params[i]->type, visible));
-  const ir::Type* result = c.ctx.tuple_type(fields);
-  const ir::Var* self = c.ctx.var(c.blocks.unique_name("loop"), c.ctx.func_type(types, result, true));
-
-  c.blocks.begin_scope();
-  const auto body = [&]() -> Made {
-    const Expr* go = r.params[1];
-    if (r.limit) {
-      RLDB_TRY(const Expr* inside, c.emit(op::Less, {r.params[0], r.limit}));
-      RLDB_TRY(go, c.emit(op::LogicalAnd, {inside, go}));
-    }
-    const auto again = [&]() -> ir::Result<Exprs> {
-      RLDB_TRY(const Exprs made, r.step());
-      Chain m(c);
-      Exprs args{m.add(r.params[0], 1), m.good() ? m.take(scalar_of(c, made[0])) : nullptr};
-      args.insert(args.end(), made.begin() + 1, made.begin() + 1 + std::ptrdiff_t(loop.carried));
-      for (std::size_t k = 0; k < loop.scanned; ++k)
-        args.push_back(m.join({r.params[2 + loop.carried + k], m.expand(made[1 + loop.carried + k], {0})}, 0));
-      RLDB_TRY_VOID(m.done(nullptr));
-      const ir::Var* call = c.blocks.emit(c.ctx.call_typed(self, args, result, {}, {}), "gv");
-      return c.fields_of(call);
-    };
-    const auto stop = [&]() -> ir::Result<Exprs> { return Exprs(r.params.begin() + 2, r.params.end()); };
-    return choice(c, go, again, stop);
+  if (c.has(1)) {
+    RLDB_TRY(const Expr* given, c.in(1));
+    RLDB_TRY(of.condition, scalar_of(c, given));
+  }
+  of.run = [&](const Repeat::Step& now) -> ir::Result<Exprs> {
+    Values inputs{{nullptr, std::make_shared<const Known>(Known{DType::Int(64), 0, {now.at}})},
+                  {now.condition, nullptr}};
+    for (const Expr* e : now.carried) inputs.push_back({e, nullptr});
+    RLDB_TRY(const Values made, c.run_graph(*loop.body, inputs));
+    return tensors_of(c, made);
   };
-  const Made made = body();
-  const ir::SeqExpr* seq = c.blocks.end_scope(made.ok() ? *made : c.ctx.tuple({}));
-  RLDB_TRY_VOID(made);
-  c.blocks.append(c.ctx.binding(self, c.ctx.function(r.params, seq, result, true, {})));
-
-  Chain m(c);
-  Exprs args{m.lit(DType::Int(64), 0), c.has(1) ? m.in(1) : m.lit(DType::Bool(), 1)};
-  args[1] = m.good() ? m.take(scalar_of(c, args[1])) : nullptr;
-  args.insert(args.end(), r.first.begin(), r.first.end());
-  for (const ir::TensorType* t : r.scanned) {
-    Dims dims(t->shape.begin(), t->shape.end());
-    dims.insert(dims.begin(), c.i64(0));
-    args.push_back(m.full(dims, t->dtype, 0));
-  }
-  RLDB_TRY_VOID(m.done(nullptr));
-  for (const Expr*& a : args) a = ir::is_leaf(a) ? a : c.bind(a);
-  const ir::Var* call = c.blocks.emit(c.ctx.call_typed(self, args, result, {}, {}), "gv");
-  RLDB_TRY(const Exprs all, named_fields(c, call));
+  RLDB_TRY(const Exprs all, repeated(c, of));
   set_results(c, all);
   return nullptr;
 }
@@ -425,20 +274,73 @@ const Expr* joined_outputs(Chain& m, Exprs steps, std::int64_t axis, bool backwa
   return m.join(steps, std::int64_t(at));
 }
 
+const Expr* flipped(Chain& m, const Expr* x, std::int64_t axis) {
+  return m.op(op::Flip, {x}, {{op_attr::Axis, m.ctx.attr(axis)}});
+}
+
+// Where the sequence's length is known at run time only. The operands that are scanned: their axes are numbers.
+ir::Result<Exprs> scanned_at_run_time(NodeContext& c, const ScanOf& s, const Exprs& operands, const Ints& axes) {
+  Chain m(c);
+  Exprs sequences;
+  for (std::size_t i = 0; i < s.inputs; ++i) {
+    const Expr* x = operands[s.states + i];
+    sequences.push_back(s.in_backwards[i] != 0 ? flipped(m, x, axes[i]) : x);
+  }
+  const Dims dims = m.dims(operands[s.states]);
+  RLDB_TRY_VOID(m.done(nullptr));
+  const Expr* length = dims[std::size_t(axes[0])];
+  // That all of them are as long is checked when the program runs.
+  for (std::size_t i = 0; i < s.inputs; ++i) sequences[i] = c.with_dim(sequences[i], std::size_t(axes[i]), length);
+  Repeat of;
+  of.first.assign(operands.begin(), operands.begin() + std::ptrdiff_t(s.states));
+  of.stacked = s.outputs;
+  RLDB_TRY(of.limit, c.tensor_from({DType::Int(64), 0, {length}}));
+  of.run = [&](const Repeat::Step& now) -> ir::Result<Exprs> {
+    Values inputs;
+    for (const Expr* e : now.carried) inputs.push_back({e, nullptr});
+    for (std::size_t i = 0; i < s.inputs; ++i) {
+      RLDB_TRY(const Expr* element, c.take_axis(sequences[i], now.step, std::size_t(axes[i])));
+      inputs.push_back({element, nullptr});
+    }
+    RLDB_TRY(const Values values, c.run_graph(*s.body, inputs));
+    RLDB_TRY(Exprs made, tensors_of(c, values));
+    made.insert(made.begin(), nullptr);
+    return made;
+  };
+  RLDB_TRY(Exprs made, repeated(c, of));
+  for (std::size_t k = 0; k < s.outputs; ++k) {
+    const Expr*& rows = made[s.states + k];
+    rows = c.with_dim(rows, 0, length);
+    const std::size_t rank = m.rank(rows);
+    RLDB_TRY(const std::size_t axis, c.axis(s.out_axes[k], rank));
+    if (s.out_backwards[k] != 0) rows = flipped(m, rows, 0);
+    Ints order = iota(1, std::int64_t(rank));
+    order.insert(order.begin() + std::ptrdiff_t(axis), 0);
+    if (axis != 0) rows = m.permute(rows, order);
+  }
+  RLDB_TRY_VOID(m.done(nullptr));
+  return made;
+}
+
 // The states after the last step, then what was scanned.
 ir::Result<Exprs> scanned(NodeContext& c, const ScanOf& s, const Exprs& operands) {
   Chain m(c);
   Values state;
   for (std::size_t i = 0; i < s.states; ++i) state.push_back({operands[i], nullptr});
   std::int64_t steps = 0;
+  bool known_steps = false;
   Ints axes;
   for (std::size_t i = 0; i < s.inputs; ++i) {
     const Expr* x = operands[s.states + i];
     axes.push_back(std::int64_t(m.axis(s.in_axes[i], x)));
-    steps = m.size(x, std::size_t(axes[i]));
+    const Dims dims = m.dims(x);
+    RLDB_TRY_VOID(m.done(nullptr));
+    const auto n = int_of(dims[std::size_t(axes[i])]);
+    if (n && known_steps && *n != steps) return refuse(fmt::format("its sequences have {} and {} steps", steps, *n));
+    if (n) steps = *n;
+    known_steps = known_steps || n;
   }
-  RLDB_TRY_VOID(m.done(nullptr));
-  if (steps < 1 || !fits_unrolled(*s.body, steps)) return refuse(fmt::format("it has {} steps", steps));
+  if (!known_steps || steps < 1 || !fits_unrolled(*s.body, steps)) return scanned_at_run_time(c, s, operands, axes);
   std::vector<Exprs> outputs(s.outputs);
   for (std::int64_t i = 0; i < steps; ++i) {
     Values inputs = state;

@@ -23,10 +23,13 @@ ir::Result<Dims> spatial_dims(const Dims& all) {
   return Dims(all.begin() + 2, all.end());
 }
 
-ir::Result<Ints> spatial_sizes(const Dims& weight) {
+// Of the weight; those that are not known are the attribute's.
+ir::Result<Ints> spatial_sizes(const NodeContext& c, const Dims& weight) {
+  const Ints given = c.ints(key::KernelShape).value_or(Ints());
   Ints made;
   for (std::size_t k = 2; k < weight.size(); ++k) {
-    const auto n = int_of(weight[k]);
+    auto n = int_of(weight[k]);
+    if (!n && given.size() + 2 == weight.size()) n = given[k - 2];
     if (!n) return refuse("the shape of its weight is not known");
     made.push_back(*n);
   }
@@ -44,8 +47,12 @@ Made convolution(NodeContext& c, const Expr* data, const Expr* weight) {
   RLDB_TRY(const Dims dims, c.dims_of(data));
   RLDB_TRY(const Dims w, c.dims_of(weight));
   RLDB_TRY(const Dims spatial, spatial_dims(dims));
-  RLDB_TRY(const Ints kernel, spatial_sizes(w));
+  RLDB_TRY(const Ints kernel, spatial_sizes(c, w));
   RLDB_TRY(const Window window, window_of(c, spatial, kernel));
+  Chain m(c);
+  data = with_open_pads(m, data, window, 0);
+  for (std::size_t k = 0; m.good() && k < kernel.size(); ++k) weight = c.with_dim(weight, k + 2, c.i64(kernel[k]));
+  RLDB_TRY_VOID(m.done(nullptr));
   std::vector<ir::NamedAttr> attrs = strides_and_padding(c, window);
   attrs.push_back({op_attr::Groups, c.ctx.attr(c.integer(key::Group, 1))});
   return c.emit(kConv[spatial.size() - 1], {data, weight}, attrs);
@@ -72,11 +79,13 @@ ir::Result<Ints> output_padding(NodeContext& c, Window& w, const Dims& spatial) 
   if (shape.size() > n) shape.erase(shape.begin(), shape.end() - std::ptrdiff_t(n));
   if (shape.empty() && !same) return more;
   if (more.size() != n || (!shape.empty() && shape.size() != n)) return refuse("its result is not of its data's rank");
+  w.open_pads.clear();
   for (std::size_t k = 0; k < n; ++k) {
     const auto extent = int_of(spatial[k]);
-    if (!extent) return refuse("its padding depends on a dim that is not known");
-    const std::int64_t wanted = shape.empty() ? *extent * w.strides[k] : shape[k];
-    const std::int64_t total = (*extent - 1) * w.strides[k] + more[k] + w.span(k) - wanted;
+    if (!extent && !shape.empty()) return refuse("its padding depends on a dim that is not known");
+    // A result of the data's size times the stride has the same padding for every size.
+    const std::int64_t size = extent.value_or(1), wanted = shape.empty() ? size * w.strides[k] : shape[k];
+    const std::int64_t total = (size - 1) * w.strides[k] + more[k] + w.span(k) - wanted;
     if (total < 0) more[k] -= total;
     const std::int64_t cut = std::max<std::int64_t>(0, total);
     w.pads[k] = how == "SAME_UPPER" ? cut / 2 : cut - cut / 2;
@@ -91,7 +100,7 @@ Made conv_transpose(NodeContext& c) {
   RLDB_TRY(const Dims dims, c.dims(0));
   RLDB_TRY(const Dims weight, c.dims(1));
   RLDB_TRY(const Dims spatial, spatial_dims(dims));
-  RLDB_TRY(const Ints kernel, spatial_sizes(weight));
+  RLDB_TRY(const Ints kernel, spatial_sizes(c, weight));
   RLDB_TRY(Window window, window_of(c, spatial, kernel));
   RLDB_TRY(const Ints more, output_padding(c, window, spatial));
   Chain m(c);
@@ -184,8 +193,8 @@ Made deform_conv(NodeContext& c) {
   RLDB_TRY(const Dims dims, c.dims(0));
   RLDB_TRY(const Dims weight, c.dims(1));
   if (dims.size() != 4 || weight.size() != 4) return refuse("its data is not of two spatial axes");
-  RLDB_TRY(const Ints kernel, spatial_sizes(weight));
-  RLDB_TRY(const Window window, window_of(c, Dims(dims.begin() + 2, dims.end()), kernel));
+  RLDB_TRY(const Ints kernel, spatial_sizes(c, weight));
+  RLDB_TRY(const Window window, known_window_of(c, Dims(dims.begin() + 2, dims.end()), kernel));
   const DeformedConv of{window, c.integer(key::Group, 1), c.integer(key::OffsetGroup, 1), c.has(4)};
   if (of.groups < 1 || of.offset_groups < 1) return refuse("its groups are not positive");
   Chain m(c);

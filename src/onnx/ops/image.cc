@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "onnx/ops/chain.h"
+#include "onnx/ops/window.h"
 #include "rldb/ir/intrinsic/choice.h"
 #include "rldb/ir/op/index.h"
 #include "rldb/ir/op/nn.h"
@@ -127,6 +127,17 @@ Made pad_by_dims(Chain& m, const Expr* x, const Dims& pads, std::string_view mod
 
 }  // namespace
 
+const Expr* with_open_pads(Chain& m, const Expr* x, const Window& w, double value) {
+  const std::size_t n = w.axes();
+  const Expr* fill = m.lit(x, value);
+  if (w.open_pads.empty() || !m.good()) return x;
+  Dims pads(2, m.c.i64(0));  // of the batch and the channels
+  pads.insert(pads.end(), w.open_pads.begin(), w.open_pads.begin() + std::ptrdiff_t(n));
+  pads.insert(pads.end(), 2, m.c.i64(0));
+  pads.insert(pads.end(), w.open_pads.begin() + std::ptrdiff_t(n), w.open_pads.end());
+  return m.take(m.c.kernel("onnx_pad", {x, fill}, [&](Te& te) { return padded_by_dims(te, pads, "constant"); }));
+}
+
 Made pad(NodeContext& c) {
   Chain m(c);
   const Expr* x = m.in(0);
@@ -237,6 +248,8 @@ Made affine_grid(NodeContext& c) {
   std::int64_t places = 1;
   for (const std::int64_t n : size)
     if (n < 1 || (places *= n) > kMostPlaces) return refuse("its size is not positive, or too large");
+  if (corners && std::find(size.begin() + std::min<std::ptrdiff_t>(2, std::ssize(size)), size.end(), 1) != size.end())
+    return refuse("its corners are aligned along an axis of one element");
   if (size.size() == 4) {
     const Dims dims{c.i64(size[2]), c.i64(size[3])};
     const Expr* made =

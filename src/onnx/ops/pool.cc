@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <limits>
 
 #include "onnx/ops/window.h"
 #include "rldb/ir/intrinsic/choice.h"
@@ -35,6 +36,7 @@ ir::Result<Pooling> pooling(NodeContext& c) {
     return refuse(fmt::format("its data has {} axes, and 1 to 3 spatial ones are translated", p.dims.size()));
   p.spatial = Dims(p.dims.begin() + 2, p.dims.end());
   RLDB_TRY(p.window, window_of(c, p.spatial, {}));
+  if (!p.window.open_pads.empty() && c.wants(1)) return refuse("its padding depends on a dim that is not known");
   p.ceil = c.integer(key::CeilMode, 0) != 0;
   return p;
 }
@@ -45,6 +47,19 @@ Made pooled(NodeContext& c, std::string_view op, const Expr* x, const Window& w,
   attrs.push_back({op_attr::CeilMode, c.ctx.attr(ceil)});
   attrs.push_back({op_attr::CountIncludePad, c.ctx.attr(count_pads)});
   return c.emit(op, {x}, attrs);
+}
+
+// As many windows as the data's size over the stride: none of them is cut off.
+Made pooled_with_open_pads(NodeContext& c, std::string_view op, const Expr* x, const Window& w, double value) {
+  Chain m(c);
+  x = with_open_pads(m, x, w, value);
+  RLDB_TRY_VOID(m.done(nullptr));
+  return pooled(c, op, x, w, false, true);
+}
+
+double least_number(DType t) {
+  if (t.is_float()) return -std::numeric_limits<double>::infinity();
+  return t.is_uint() ? 0 : -std::ldexp(1.0, t.bits - 1);
 }
 
 // Where the dims are known, a last window that is cut off becomes a whole one over more padding. Relax's `ceil_mode`
@@ -59,7 +74,7 @@ void make_last_window_whole(Pooling& p) {
 
 // The windows of `ceil_mode` that begin behind the data are left out, where the dims are not known.
 Made without_windows_behind(NodeContext& c, const Expr* x, const Pooling& p) {
-  if (!p.ceil) return x;
+  if (!p.ceil || !p.window.open_pads.empty()) return x;
   RLDB_TRY(const Dims made, c.dims_of(x));
   for (std::size_t k = 0; k < p.spatial.size(); ++k) {
     const std::int64_t stride = p.window.strides[k];
@@ -74,6 +89,7 @@ Made without_windows_behind(NodeContext& c, const Expr* x, const Pooling& p) {
 // Averages whose divisor is the size of a window: padding counts. Windows of unknown dims are whole over padding that
 // reaches as far as one can begin.
 Made whole_averages(NodeContext& c, const Expr* x, const Pooling& p) {
+  if (!p.window.open_pads.empty()) return pooled_with_open_pads(c, kAvgPool[p.spatial.size() - 1], x, p.window, 0);
   Window whole = p.window;
   for (std::size_t k = 0; p.ceil && k < whole.axes(); ++k) whole.pads[whole.axes() + k] += whole.strides[k] - 1;
   return pooled(c, kAvgPool[p.spatial.size() - 1], x, whole, false, true);
@@ -116,6 +132,10 @@ std::vector<te::Tensor> largest_places(Te& te, const Window& w, const Dims& to, 
 Made max_pool(NodeContext& c) {
   RLDB_TRY(Pooling p, pooling(c));
   RLDB_TRY(const Expr* x, c.in(0));
+  if (!p.window.open_pads.empty()) {
+    RLDB_TRY(const ir::TensorType* t, c.tensor_of(x));
+    return pooled_with_open_pads(c, kMaxPool[p.spatial.size() - 1], x, p.window, least_number(t->dtype));
+  }
   make_last_window_whole(p);
   RLDB_TRY(const Expr* made, pooled(c, kMaxPool[p.spatial.size() - 1], x, p.window, p.ceil, false));
   RLDB_TRY(made, without_windows_behind(c, made, p));
@@ -130,10 +150,28 @@ Made max_pool(NodeContext& c) {
   return static_cast<const Expr*>(c.ctx.tuple(Exprs{made, places}));
 }
 
+namespace {
+
+// The average of a window without its padding: over the part of it that is data.
+Made average_of_data(NodeContext& c, const Expr* x, const Pooling& p) {
+  Chain m(c);
+  const std::string_view op = kAvgPool[p.spatial.size() - 1];
+  Dims dims{c.i64(1), c.i64(1)};
+  dims.insert(dims.end(), p.spatial.begin(), p.spatial.end());
+  const Expr* ones = m.full(dims, m.dtype(x), 1);
+  RLDB_TRY_VOID(m.done(nullptr));
+  RLDB_TRY(const Expr* sum, pooled_with_open_pads(c, op, x, p.window, 0));
+  RLDB_TRY(const Expr* part, pooled_with_open_pads(c, op, ones, p.window, 0));
+  return m.done(m.div(sum, part));
+}
+
+}  // namespace
+
 Made average_pool(NodeContext& c) {
   RLDB_TRY(Pooling p, pooling(c));
   RLDB_TRY(const Expr* x, c.in(0));
-  make_last_window_whole(p);
+  if (!p.window.open_pads.empty() && c.integer(key::CountIncludePad, 0) == 0) return average_of_data(c, x, p);
+  if (p.window.open_pads.empty()) make_last_window_whole(p);
   const bool count_pads = c.integer(key::CountIncludePad, 0) != 0;
   // Padding that counts counts as far as `ceil_mode` reaches (test_averagepool_3d_dilations_large of the ONNX tests).
   RLDB_TRY(const Expr* made, count_pads ? whole_averages(c, x, p)
@@ -159,7 +197,7 @@ const Expr* norm_root(Chain& m, const Expr* x, double p) {
 // The p-norm of each window: a mean of powers, times the number of its elements.
 Made lp_pool(NodeContext& c) {
   RLDB_TRY(Pooling p, pooling(c));
-  make_last_window_whole(p);
+  if (p.window.open_pads.empty()) make_last_window_whole(p);
   Chain m(c);
   const double order = c.attr(key::P) && c.attr(key::P)->has_f() ? c.real(key::P, 2) : double(c.integer(key::P, 2));
   const Expr* powers = norm_power(m, m.unary(op::Abs, m.in(0)), order);

@@ -32,8 +32,8 @@ const Expr* blocked(Chain& m, const Expr* parameter, std::size_t axis, std::int6
   flat[axis] = ir::mul(m.ctx, of[axis], m.c.i64(block));
   const Expr* made = m.reshape(m.broadcast_to(m.expand(parameter, {std::int64_t(axis) + 1}), wide), flat);
   if (!m.good()) return nullptr;
-  const auto have = int_of(flat[axis]), need = int_of(dims[axis]);
-  return have && need && *have > *need ? m.slice(made, axis, 0, *need) : made;
+  // The last block may be cut off.
+  return m.c.same_dim(flat[axis], dims[axis]) ? made : m.take(m.c.sliced(made, axis, m.c.i64(0), dims[axis]));
 }
 
 const Expr* parameter_of(Chain& m, const Expr* parameter, const Expr* x) {

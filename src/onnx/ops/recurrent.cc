@@ -1,4 +1,5 @@
-// RNN, GRU, LSTM: one step after another, as long as the sequence is.
+// RNN, GRU, LSTM: one step after another, as long as the sequence is. A length that is not known, or is long, makes a
+// function that calls itself.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,16 +8,20 @@
 
 #include "onnx/op_name.h"
 #include "onnx/ops/chain.h"
+#include "onnx/ops/repeat.h"
 #include "rldb/ir/op/activation.h"
 #include "rldb/ir/op/compare.h"
 #include "rldb/ir/op/function.h"
+#include "rldb/ir/op/manipulation.h"
 #include "rldb/ir/op/unary.h"
+#include "rldb/ir/op_attr/axis_attr.h"
 #include "rldb/support/text.h"
 
 namespace rldb::onnx::bodies {
 
 namespace {
 
+// Longer sequences are not unrolled.
 constexpr std::int64_t kMostTimeSteps = 2048;
 
 struct Activation {
@@ -40,8 +45,9 @@ constexpr ActivationDefaults kDefaults[] = {
 
 struct Layer {
   std::int64_t gates = 1;  // blocks of rows in the weights
-  std::int64_t hidden = 1, steps = 1, directions = 1;
-  const Expr* batch = nullptr;
+  std::int64_t hidden = 1, directions = 1;
+  std::optional<std::int64_t> steps;  // nullopt: as many as `length` says
+  const Expr *batch = nullptr, *length = nullptr;
   bool batch_first = false, reverse = false;
   std::vector<Activation> activations;  // of each direction
   double clip = 0;
@@ -129,18 +135,20 @@ ir::Result<Layer> layer_of(NodeContext& c, std::int64_t gates, const std::vector
   RLDB_TRY(const std::string way, c.word(key::Direction, "forward", {"forward", "reverse", "bidirectional"}));
   layer.batch_first = layout != 0;
   layer.reverse = way == "reverse";
-  layer.steps = m.size(x, layer.batch_first ? 1 : 0);
   layer.directions = m.size(r, 0);
   layer.hidden = m.size(r, 2);
   const Dims dims = m.dims(x);
   RLDB_TRY_VOID(m.done(nullptr));
+  if (dims.size() != 3) return refuse("its data is not of rank 3");
   layer.batch = dims[layer.batch_first ? 0 : 1];
+  layer.length = dims[layer.batch_first ? 1 : 0];
+  layer.steps = int_of(layer.length);
+  if (layer.steps && *layer.steps > kMostTimeSteps) layer.steps.reset();
   if (const std::int64_t given = c.integer(key::HiddenSize, layer.hidden); given != layer.hidden)
     return refuse(fmt::format("its hidden size is {}, and that of its weights {}", given, layer.hidden));
   if (const std::int64_t directions = way == "bidirectional" ? 2 : 1; layer.directions != directions)
     return refuse(fmt::format("its direction is `{}`, and its weights are for {}", way,
                               support::counted(std::size_t(layer.directions), "direction")));
-  if (layer.steps > kMostTimeSteps) return refuse(fmt::format("its sequence is longer than {}", kMostTimeSteps));
   layer.activations = activations_of(c, defaults, layer.directions);
   layer.clip = c.real(key::Clip, 0);
   return layer;
@@ -181,27 +189,68 @@ struct Direction {
   State last;
 };
 
-// Steps beyond the length of a sequence change nothing and give zeros.
+// The output of a step. Steps beyond the length of a sequence change nothing and give zeros; `lengths` is null if there
+// are none.
+const Expr* within_length(Chain& m, const Expr* lengths, const Expr* t, State& next, const State& before) {
+  if (!lengths) return next.hidden;
+  const Expr* inside = m.each(op::Greater, lengths, t);
+  const Expr* output = m.where(inside, next.hidden, m.lit(next.hidden, 0));
+  next.hidden = m.where(inside, next.hidden, before.hidden);
+  if (next.cell) next.cell = m.where(inside, next.cell, before.cell);
+  return output;
+}
+
+const Expr* lengths_of(Chain& m) { return m.c.has(4) ? m.expand(m.cast(m.in(4), DType::Int(64)), {1}) : nullptr; }
+
 template <class Cell>
 Direction run_direction(Chain& m, const Layer& layer, std::int64_t d, State state, bool backwards, Cell&& cell) {
   Direction made;
-  made.outputs.resize(std::size_t(layer.steps));
-  const Expr* lengths = m.c.has(4) ? m.expand(m.cast(m.in(4), DType::Int(64)), {1}) : nullptr;
-  for (std::int64_t i = 0; i < layer.steps && m.good(); ++i) {
-    const std::int64_t t = backwards ? layer.steps - 1 - i : i;
+  made.outputs.resize(std::size_t(*layer.steps));
+  const Expr* lengths = lengths_of(m);
+  for (std::int64_t i = 0; i < *layer.steps && m.good(); ++i) {
+    const std::int64_t t = backwards ? *layer.steps - 1 - i : i;
     State next = cell(step_of(m, layer, t), state, d);
-    const Expr* output = next.hidden;
-    if (lengths) {
-      const Expr* inside = m.each(op::Greater, lengths, m.lit(lengths, double(t)));
-      output = m.where(inside, next.hidden, m.lit(next.hidden, 0));
-      next.hidden = m.where(inside, next.hidden, state.hidden);
-      if (next.cell) next.cell = m.where(inside, next.cell, state.cell);
-    }
+    const Expr* output = within_length(m, lengths, m.lit(DType::Int(64), double(t)), next, state);
     state = next;
     made.outputs[std::size_t(t)] = output;
   }
   made.last = state;
   return made;
+}
+
+struct OpenDirection {
+  const Expr* rows = nullptr;  // the outputs of all steps, by time
+  State last;
+};
+
+// The same where the number of steps is not known.
+template <class Cell>
+ir::Result<OpenDirection> run_open_direction(Chain& m, const Layer& layer, std::int64_t d, State state, bool backwards,
+                                             Cell&& cell) {
+  NodeContext& c = m.c;
+  const Expr *lengths = lengths_of(m), *x = m.in(0);
+  Repeat of;
+  of.first = {state.hidden};
+  if (state.cell) of.first.push_back(state.cell);
+  for (const Expr*& e : of.first) e = m.good() ? c.with_dim(e, 0, layer.batch) : nullptr;
+  of.stacked = 1;
+  RLDB_TRY_VOID(m.done(nullptr));
+  RLDB_TRY(of.limit, c.tensor_from({DType::Int(64), 0, {layer.length}}));
+  of.run = [&](const Repeat::Step& now) -> ir::Result<Exprs> {
+    const Expr* t = backwards ? m.sub(m.add(of.limit, -1), now.step) : now.step;
+    const State before{now.carried[0], state.cell ? now.carried[1] : nullptr};
+    State next = cell(m.take_at(x, t, layer.batch_first ? 1 : 0), before, d);
+    const Expr* output = within_length(m, lengths, t, next, before);
+    RLDB_TRY_VOID(m.done(nullptr));
+    Exprs made{nullptr, next.hidden};
+    if (next.cell) made.push_back(next.cell);
+    made.push_back(output);
+    return made;
+  };
+  RLDB_TRY(const Exprs made, repeated(c, of));
+  OpenDirection way{c.with_dim(made.back(), 0, layer.length), {made[0], state.cell ? made[1] : nullptr}};
+  if (backwards) way.rows = m.op(op::Flip, {way.rows}, {{op_attr::Axis, c.ctx.attr(0)}});
+  return way;
 }
 
 const Expr* stacked(Chain& m, Exprs parts, std::int64_t axis) {
@@ -210,28 +259,56 @@ const Expr* stacked(Chain& m, Exprs parts, std::int64_t axis) {
 }
 
 // (Y, the last hidden states, the last cells)
+Made with_last_states(Chain& m, const Layer& layer, const Expr* outputs, const std::vector<State>& last) {
+  const std::int64_t axis = layer.batch_first ? 1 : 0;
+  Exprs hidden, cells;
+  for (const State& s : last) hidden.push_back(s.hidden);
+  for (const State& s : last) cells.push_back(s.cell);
+  Exprs results{outputs, stacked(m, hidden, axis)};
+  if (cells[0]) results.push_back(stacked(m, cells, axis));
+  if (!m.good()) return m.done(nullptr);
+  return static_cast<const Expr*>(m.c.ctx.tuple(results));
+}
+
+// The outputs of all steps: (time, directions, batch, hidden), or (batch, time, directions, hidden).
 template <class Cell>
-Made recurrent(NodeContext& c, const Layer& layer, bool has_cell, Cell&& cell) {
-  Chain m(c);
+Made unrolled(Chain& m, const Layer& layer, bool has_cell, Cell&& cell) {
   std::vector<Direction> all;
+  std::vector<State> last;
   for (std::int64_t d = 0; d < layer.directions; ++d) {
     const State first{first_state(m, layer, 5, d), has_cell ? first_state(m, layer, 6, d) : nullptr};
     all.push_back(run_direction(m, layer, d, first, layer.reverse || d == 1, cell(m, d)));
     if (!m.good()) return m.done(nullptr);
+    last.push_back(all.back().last);
   }
   const std::int64_t axis = layer.batch_first ? 1 : 0;
-  Exprs steps, hidden, cells;
-  for (std::int64_t t = 0; t < layer.steps; ++t) {
+  Exprs steps;
+  for (std::int64_t t = 0; t < *layer.steps; ++t) {
     Exprs of_step;
     for (const Direction& d : all) of_step.push_back(d.outputs[std::size_t(t)]);
     steps.push_back(stacked(m, of_step, axis));  // (directions, batch, hidden), or batch first
   }
-  for (const Direction& d : all) hidden.push_back(d.last.hidden);
-  for (const Direction& d : all) cells.push_back(d.last.cell);
-  Exprs results{layer.steps ? stacked(m, steps, axis) : m.fail("its sequence is empty"), stacked(m, hidden, axis)};
-  if (has_cell) results.push_back(stacked(m, cells, axis));
-  if (!m.good()) return m.done(nullptr);
-  return static_cast<const Expr*>(c.ctx.tuple(results));
+  return with_last_states(m, layer, *layer.steps ? stacked(m, steps, axis) : m.fail("its sequence is empty"), last);
+}
+
+template <class Cell>
+Made repeated_steps(Chain& m, const Layer& layer, bool has_cell, Cell&& cell) {
+  Exprs outputs;
+  std::vector<State> last;
+  for (std::int64_t d = 0; d < layer.directions; ++d) {
+    const State first{first_state(m, layer, 5, d), has_cell ? first_state(m, layer, 6, d) : nullptr};
+    RLDB_TRY_VOID(m.done(nullptr));
+    RLDB_TRY(const OpenDirection way, run_open_direction(m, layer, d, first, layer.reverse || d == 1, cell(m, d)));
+    outputs.push_back(layer.batch_first ? m.permute(way.rows, {1, 0, 2}) : way.rows);
+    last.push_back(way.last);
+  }
+  return with_last_states(m, layer, stacked(m, outputs, layer.batch_first ? 2 : 1), last);
+}
+
+template <class Cell>
+Made recurrent(NodeContext& c, const Layer& layer, bool has_cell, Cell&& cell) {
+  Chain m(c);
+  return layer.steps ? unrolled(m, layer, has_cell, cell) : repeated_steps(m, layer, has_cell, cell);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // Resize and Upsample. An image whose new size is its scales' exactly is Relax's `resize2d`; every other one is
-// resized an axis at a time by weights that are constants.
+// resized an axis at a time, by weights that are constants unless a size is known at run time only.
 #include "onnx/ops/resize.h"
 
 #include <fmt/format.h>
@@ -109,9 +109,27 @@ std::optional<double> common_scale(const Resize& r) {
   return scale;
 }
 
-ir::Result<std::vector<ResizedAxis>> resized_axes(NodeContext& c, const Resize& r) {
+struct AxisChange {
+  ResizedAxis known;
+  std::optional<OpenAxis> open;  // instead
+};
+
+// An axis whose old or new size is a symbol.
+ir::Result<AxisChange> open_axis(NodeContext& c, const Resize& r, std::size_t i, const Expr* dim) {
+  if (r.larger || r.smaller) return c.must_be_known(3);
+  if (r.mode.antialias) return refuse("it smooths (`antialias`) along an axis whose size is not known");
+  OpenAxis open{dim, nullptr, {}, 0, 1};
+  if (!r.scales.empty()) open.scale = r.scales[i];
+  open.out = open.scale ? scaled_dim(c.ctx, dim, *open.scale) : r.new_dims[i];
+  if (!open.out) return refuse("its scale of an axis whose size is not known has too many digits");
+  if (!r.roi.empty()) open.begin = r.roi[i];
+  if (!r.roi.empty()) open.end = r.roi[r.axes.size() + i];
+  return AxisChange{{}, open};
+}
+
+ir::Result<std::vector<AxisChange>> resized_axes(NodeContext& c, const Resize& r) {
   const auto common = common_scale(r);
-  std::vector<ResizedAxis> made;
+  std::vector<AxisChange> made;
   for (std::size_t i = 0; i < r.axes.size(); ++i) {
     const Expr* dim = r.dims[std::size_t(r.axes[i])];
     const auto n = int_of(dim);
@@ -119,12 +137,16 @@ ir::Result<std::vector<ResizedAxis>> resized_axes(NodeContext& c, const Resize& 
     const bool stays =
         !common && r.roi.empty() && (r.scales.empty() ? c.same_dim(r.new_dims[i], dim) : r.scales[i] == 1);
     if (!n && stays) {
-      made.push_back(a);  // one element, which stays what it is
+      made.push_back({a, {}});  // one element, which stays what it is
       continue;
     }
     const auto asked = r.scales.empty() ? int_of(r.new_dims[i]) : std::nullopt;
-    if (r.scales.empty() && !asked) return c.must_be_known(3);
-    if (!n || *n < 1) return refuse("a dim that it resizes is not known");
+    if (!n || (r.scales.empty() && !asked)) {
+      RLDB_TRY(const AxisChange open, open_axis(c, r, i, dim));
+      made.push_back(open);
+      continue;
+    }
+    if (*n < 1) return refuse("an axis that it resizes has no elements");
     a.in = *n;
     a.scale = common ? *common : r.scales.empty() ? double(*asked) / double(*n) : r.scales[i];
     a.out = common             ? std::int64_t(std::floor(a.scale * double(*n) + 0.5))
@@ -133,7 +155,7 @@ ir::Result<std::vector<ResizedAxis>> resized_axes(NodeContext& c, const Resize& 
     if (a.out < 1 || a.out > INT32_MAX) return refuse("the size of its result is not positive, or too large");
     if (!r.roi.empty()) a.begin = r.roi[i];
     if (!r.roi.empty()) a.end = r.roi[r.axes.size() + i];
-    made.push_back(a);
+    made.push_back({a, {}});
   }
   return made;
 }
@@ -168,7 +190,8 @@ std::optional<Dims> exact_size(NodeContext& c, const Resize& r) {
       made = c.i64(std::int64_t(double(*n) * r.scales[i]));
     else if (!n && r.scales[i] == std::floor(r.scales[i]))
       made = ir::mul(c.ctx, r.dims[axis], c.i64(std::int64_t(r.scales[i])));
-    if (!made) return std::nullopt;
+    // Of one element Relax's operator would divide 0 by 0.
+    if (!made || (axis >= 2 && r.mode.coordinates == "align_corners" && !int_of(made))) return std::nullopt;
     if (axis >= 2) {
       size[axis - 2] = made;
     } else if (!c.same_dim(made, r.dims[axis])) {
@@ -181,17 +204,12 @@ std::optional<Dims> exact_size(NodeContext& c, const Resize& r) {
 
 // ---- an axis at a time ----
 
-Made weighted(NodeContext& c, const Expr* x, std::size_t axis, const Taps& taps, std::int64_t out) {
-  Chain m(c);
-  const Expr* index = m.reshape(m.ints(taps.index), {c.i64(out), c.i64(taps.count)});
-  if (taps.count == 1) return m.done(m.take_at(x, m.reshape(index, {c.i64(out)}), axis));
-  const DType t = m.dtype(x), at = t.is_float() && t.bits >= 32 ? t : DType::Float(32);
-  const Expr* weight = m.constant(taps.weight, {out, taps.count}, at);
-  if (!m.good()) return m.done(nullptr);
-  return c.kernel("onnx_resize_axis", {x, index, weight}, [&](Te& te) -> std::vector<te::Tensor> {
+// Operands: data, (out, count) places along the axis, and as many weights, of which `at` is the dtype.
+Made weighted_sums(NodeContext& c, const Exprs& operands, std::size_t axis, std::int64_t count, DType t, DType at) {
+  return c.kernel("onnx_resize_axis", operands, [&](Te& te) -> std::vector<te::Tensor> {
     Dims to(te.in[0]->shape.begin(), te.in[0]->shape.end());
-    to[axis] = te.ctx.i64(out);
-    const ir::IterVar k[] = {te.graph.reduce_axis(te.ctx.i64(taps.count), "k")};
+    to[axis] = te.in[1]->shape[0];
+    const ir::IterVar k[] = {te.graph.reduce_axis(te.ctx.i64(count), "k")};
     const te::Tensor sum = te.graph.reduce(
         to,
         [&](te::Indices i) {
@@ -205,6 +223,19 @@ Made weighted(NodeContext& c, const Expr* x, std::size_t axis, const Taps& taps,
     return {te.graph.compute(
         to, [&](te::Indices i) { return ir::cast_to(te.ctx, t, te.graph.load(sum, i)); }, "T_resize_cast")};
   });
+}
+
+// In which the weighted elements are added.
+DType sum_type(DType t) { return t.is_float() && t.bits >= 32 ? t : DType::Float(32); }
+
+Made weighted(NodeContext& c, const Expr* x, std::size_t axis, const Taps& taps, std::int64_t out) {
+  Chain m(c);
+  const Expr* index = m.reshape(m.ints(taps.index), {c.i64(out), c.i64(taps.count)});
+  if (taps.count == 1) return m.done(m.take_at(x, m.reshape(index, {c.i64(out)}), axis));
+  const DType t = m.dtype(x), at = sum_type(t);
+  const Expr* weight = m.constant(taps.weight, {out, taps.count}, at);
+  if (!m.good()) return m.done(nullptr);
+  return weighted_sums(c, {x, index, weight}, axis, taps.count, t, at);
 }
 
 bool changes(const ResizedAxis& a, const Taps& taps) {
@@ -227,6 +258,26 @@ Made extrapolated(NodeContext& c, const Expr* x, std::size_t axis, const Taps& t
   return m.done(m.where(m.constant(flags, shape, DType::Bool()), m.lit(x, value), x));
 }
 
+// The same of an axis whose size only a run knows.
+Made weighted_at_run_time(NodeContext& c, const Expr* x, std::size_t axis, const OpenTaps& taps) {
+  Chain m(c);
+  if (taps.count == 1) return m.done(m.take_at(x, taps.index, axis));
+  const DType t = m.dtype(x), at = sum_type(t);
+  const Expr* weight = m.cast(taps.weight, at);
+  if (!m.good()) return m.done(nullptr);
+  return weighted_sums(c, {x, taps.index, weight}, axis, taps.count, t, at);
+}
+
+Made extrapolated_at_run_time(NodeContext& c, const Expr* x, std::size_t axis, const OpenTaps& taps, double value) {
+  Chain m(c);
+  const std::size_t rank = m.rank(x);
+  const Dims out = m.dims(taps.outside);
+  if (!m.good()) return m.done(nullptr);
+  Dims shape(rank, c.i64(1));
+  shape[axis] = out[0];
+  return m.done(m.where(m.reshape(taps.outside, shape), m.lit(x, value), x));
+}
+
 }  // namespace
 
 Made resize(NodeContext& c) {
@@ -236,21 +287,34 @@ Made resize(NodeContext& c) {
   const bool shrinks = std::any_of(r.scales.begin(), r.scales.end(), [](double s) { return s < 1; });
   if (is_plain(r) && !(rounds_up && shrinks))
     if (const auto size = exact_size(c, r)) return by_operator(c, r, *size);
-  RLDB_TRY(const std::vector<ResizedAxis> axes, resized_axes(c, r));
+  RLDB_TRY(const std::vector<AxisChange> axes, resized_axes(c, r));
   const Expr* x = r.x;
-  std::vector<Taps> all;
+  std::vector<Taps> all(axes.size());
+  std::vector<OpenTaps> open(axes.size());
   constexpr double kMostTaps = 1e7;
   for (std::size_t i = 0; i < axes.size(); ++i) {
-    if (double(axes[i].out) * std::max(1.0, 4 / axes[i].scale) > kMostTaps) return refuse("its result is too large");
+    const ResizedAxis& known = axes[i].known;
+    const auto axis = std::size_t(r.axes[i]);
     ResizeMode mode = r.mode;
-    if (rounds_up && axes[i].scale < 1) mode.nearest = "ceil";
-    all.push_back(taps_of(axes[i], mode));
-    if (!changes(axes[i], all[i])) continue;
-    RLDB_TRY(x, weighted(c, x, std::size_t(r.axes[i]), all[i], axes[i].out));
+    if (rounds_up && (axes[i].open ? axes[i].open->scale.value_or(1) : known.scale) < 1) mode.nearest = "ceil";
+    if (axes[i].open) {
+      Chain m(c);
+      open[i] = taps_at_run_time(m, *axes[i].open, mode);
+      RLDB_TRY_VOID(m.done(nullptr));
+      RLDB_TRY(x, weighted_at_run_time(c, x, axis, open[i]));
+      continue;
+    }
+    if (double(known.out) * std::max(1.0, 4 / known.scale) > kMostTaps) return refuse("its result is too large");
+    all[i] = taps_of(known, mode);
+    if (!changes(known, all[i])) continue;
+    RLDB_TRY(x, weighted(c, x, axis, all[i], known.out));
   }
   for (std::size_t i = 0; i < axes.size(); ++i) {
-    if (!all[i].any_outside) continue;
-    RLDB_TRY(x, extrapolated(c, x, std::size_t(r.axes[i]), all[i], r.outside));
+    if (open[i].outside) {
+      RLDB_TRY(x, extrapolated_at_run_time(c, x, std::size_t(r.axes[i]), open[i], r.outside));
+    } else if (all[i].any_outside) {
+      RLDB_TRY(x, extrapolated(c, x, std::size_t(r.axes[i]), all[i], r.outside));
+    }
   }
   return x;
 }

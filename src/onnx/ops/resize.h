@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "onnx/node_context.h"
+#include "onnx/ops/chain.h"
 
 namespace rldb::onnx::bodies {
 
@@ -32,5 +32,26 @@ struct Taps {
 };
 
 Taps taps_of(const ResizedAxis& axis, const ResizeMode& mode);
+
+// ---- axes whose sizes only a run knows ----
+
+struct OpenAxis {
+  const Expr *in = nullptr, *out = nullptr;
+  std::optional<double> scale;  // otherwise it is the quotient of the sizes
+  double begin = 0, end = 1;
+};
+
+struct OpenTaps {
+  std::int64_t count = 1;
+  const Expr* index = nullptr;    // of rank 1 if `count` is 1, otherwise (out, count)
+  const Expr* weight = nullptr;   // the same; null if `count` is 1
+  const Expr* outside = nullptr;  // null: all places are on the axis
+};
+
+// Not for `antialias`, whose number of taps depends on the scale.
+OpenTaps taps_at_run_time(Chain& m, const OpenAxis& axis, const ResizeMode& mode);
+
+// The dim times the scale, rounded down. Null: the scale has too many digits to say it by whole numbers.
+const Expr* scaled_dim(ir::Context& ctx, const Expr* dim, double scale);
 
 }  // namespace rldb::onnx::bodies

@@ -22,19 +22,24 @@ ir::Result<AutoPad> auto_pad(const NodeContext& c) {
 }
 
 // As much padding as makes the result the data's size over the stride, rounded up.
-ir::Result<Ints> same_pads(const Window& w, const Dims& spatial, bool upper) {
+void add_same_pads(ir::Context& ctx, Window& w, const Dims& spatial, bool upper) {
   const std::size_t n = w.axes();
-  Ints pads(2 * n);
+  Dims pads(2 * n);
+  bool open = false;
+  const Expr *zero = ctx.i64(0), *one = ctx.i64(1), *two = ctx.i64(2);
   for (std::size_t k = 0; k < n; ++k) {
-    const auto extent = int_of(spatial[k]);
-    if (!extent && w.strides[k] != 1) return refuse("its padding depends on a dim that is not known");
-    const std::int64_t rest = extent ? *extent % w.strides[k] : 0;
-    const std::int64_t step = extent && rest != 0 ? rest : w.strides[k];
-    const std::int64_t total = std::max<std::int64_t>(0, w.span(k) - step);
-    pads[k] = upper ? total / 2 : total - total / 2;
-    pads[n + k] = total - pads[k];
+    const Expr *stride = ctx.i64(w.strides[k]), *extent = spatial[k];
+    const Expr* windows = ir::floor_div(ctx, ir::add(ctx, extent, ctx.i64(w.strides[k] - 1)), stride);
+    const Expr* reach = ir::add(ctx, ir::mul(ctx, ir::sub(ctx, windows, one), stride), ctx.i64(w.span(k)));
+    const Expr* total = w.strides[k] == 1 ? ctx.i64(w.span(k) - 1) : ir::max(ctx, ir::sub(ctx, reach, extent), zero);
+    const Expr *half = ir::floor_div(ctx, total, two), *rest = ir::sub(ctx, total, half);
+    pads[k] = upper ? half : rest;
+    pads[n + k] = upper ? rest : half;
+    open = open || !int_of(total);
   }
-  return pads;
+  w.pads.assign(2 * n, 0);
+  if (open) w.open_pads = pads;
+  for (std::size_t k = 0; !open && k < 2 * n; ++k) w.pads[k] = *int_of(pads[k]);
 }
 
 bool is_positive(const Ints& all) {
@@ -47,8 +52,11 @@ bool is_positive(const Ints& all) {
 
 ir::Result<Window> window_of(NodeContext& c, const Dims& spatial, const Ints& kernel) {
   const std::size_t n = spatial.size();
-  Window w{c.ints(key::KernelShape).value_or(kernel), c.ints(key::Strides, n, 1), c.ints(key::Dilations, n, 1),
-           c.ints(key::Pads, 2 * n, 0)};
+  Window w{c.ints(key::KernelShape).value_or(kernel),
+           c.ints(key::Strides, n, 1),
+           c.ints(key::Dilations, n, 1),
+           c.ints(key::Pads, 2 * n, 0),
+           {}};
   if (w.kernel.size() != n || w.strides.size() != n || w.dilations.size() != n || w.pads.size() != 2 * n)
     return refuse(fmt::format("its window is not of {} axes", n));
   if (!kernel.empty() && w.kernel != kernel)
@@ -58,11 +66,15 @@ ir::Result<Window> window_of(NodeContext& c, const Dims& spatial, const Ints& ke
     return refuse("a size of its window, a stride or a dilation is not positive");
   RLDB_TRY(const AutoPad how, auto_pad(c));
   if (how == AutoPad::Valid) w.pads.assign(2 * n, 0);
-  if (how == AutoPad::Upper || how == AutoPad::Lower) {
-    RLDB_TRY(w.pads, same_pads(w, spatial, how == AutoPad::Upper));
-  }
+  if (how == AutoPad::Upper || how == AutoPad::Lower) add_same_pads(c.ctx, w, spatial, how == AutoPad::Upper);
   for (const std::int64_t p : w.pads)
     if (p < 0 || p > INT32_MAX) return refuse("a padding is negative or too large");
+  return w;
+}
+
+ir::Result<Window> known_window_of(NodeContext& c, const Dims& spatial, const Ints& kernel) {
+  RLDB_TRY(Window w, window_of(c, spatial, kernel));
+  if (!w.open_pads.empty()) return refuse("its padding depends on a dim that is not known");
   return w;
 }
 
