@@ -25,8 +25,8 @@ struct Regions {
   std::vector<BufferRegion> reads;
   std::vector<BufferRegion> writes;
 };
-// What an inner block counts for: what it states, or also what its body accesses of buffers of which it states nothing
-// (`T.reads()`, `T.writes()`).
+// The accesses that an inner block counts for: those that it states, or also those of its body to buffers of which it
+// states nothing (`T.reads()`, `T.writes()`).
 enum class InnerBlocks : std::uint8_t { AsStated, WithBodies };
 Regions infer_regions(Context& ctx, const BlockParts& block, InnerBlocks inner = InnerBlocks::AsStated);
 
