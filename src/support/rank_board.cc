@@ -152,7 +152,7 @@ std::vector<RankRow> RankBoard::rows() const {
   return out;
 }
 
-RankWatch::RankWatch(const RankBoard& board, int rank, std::function<void(int, const std::string&)> died)
+RankWatch::RankWatch(RankBoard& board, int rank, std::function<void(int, const std::string&)> died)
     : board_(board), rank_(rank), died_(std::move(died)) {
   sigset_t all, before;
   sigfillset(&all);
@@ -174,9 +174,11 @@ int RankWatch::dead_rank() const {
   return -1;
 }
 
-// The lowest rank that lives speaks; the others leave it the time.
+// The lowest rank that lives speaks; the others leave it the time. This rank ends because of the dead one, and is done:
+// nobody takes it for another that died.
 void RankWatch::end(int dead) {
   const std::vector<RankRow> rows = board_.rows();
+  board_.write(RankState::Done);
   for (int i = 0; i < rank_; ++i)
     if (rows[std::size_t(i)].state != RankState::Elsewhere && !rows[std::size_t(i)].died) {
       ::usleep(500000);
@@ -198,6 +200,7 @@ void RankWatch::run() {
     // The rank because of which the others are ended may not be gone yet.
     for (int i = 0; i < 10; ++i, ::usleep(50000))
       if (const int dead = dead_rank(); dead >= 0) return end(dead);
+    board_.write(RankState::Done);
     ::_exit(128 + SIGTERM);
   }
 }

@@ -17,6 +17,9 @@ constexpr const char* kOthers[] = {"PMI_SIZE", "MPI_LOCALNRANKS"};
 // Children that never call MPI are what its warning about fork is not about.
 constexpr const char* kWarnOnFork = "OMPI_MCA_mpi_warn_on_fork";
 
+// Set by a rank for the commands that it starts: they have the job's variables and are not of the job.
+constexpr const char* kStartedByRank = "RLDB_STARTED_BY_RANK";
+
 constexpr int kTag = 1;
 constexpr int kAnySource = -1;
 
@@ -76,10 +79,12 @@ Ranks::Ranks(std::unique_ptr<Library> library) : library_(std::move(library)) {
 }
 
 std::unique_ptr<Ranks> Ranks::join(std::string& why) {
+  if (std::getenv(kStartedByRank)) return nullptr;
   for (const char* other : kOthers)
     if (number_in(other) > 1 && number_in(kSize) <= 1) why = "the ranks were not started by OpenMPI's mpirun";
   if (number_in(kSize) <= 1 || !why.empty()) return nullptr;
   ::setenv(kWarnOnFork, "0", 0);
+  ::setenv(kStartedByRank, "1", 1);
   auto library = std::make_unique<Library>();
   if (!library->load(why)) return nullptr;
   if (library->init(nullptr, nullptr) != 0) {

@@ -138,7 +138,9 @@ std::optional<BlockReduction> reduction_of(Context& ctx, const SBlock* block) {
   Exprs x, y;
   std::vector<const Var*> left, right;
   for (std::size_t i = 0; i < stores.size(); ++i) {
-    if (inits[i]->buffer != stores[i]->buffer || !same_indices(stores[i]->indices, stores[0]->indices)) return {};
+    if (inits[i]->buffer != stores[i]->buffer || !same_indices(inits[i]->indices, stores[i]->indices) ||
+        !same_indices(stores[i]->indices, stores[0]->indices))
+      return {};
     const std::string number = std::to_string(i);
     left.push_back(ctx.var("x" + number, ctx.prim(stores[i]->buffer->dtype)));
     right.push_back(ctx.var("y" + number, ctx.prim(stores[i]->buffer->dtype)));

@@ -3,6 +3,7 @@ purpose. What the fake TVM computes is rldb's own value, so that only a planted 
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import unittest
@@ -37,6 +38,12 @@ for line in sys.stdin:
         %s
     print(json.dumps(answer), flush=True)
 """
+
+
+def mpirun(*line, **environment):
+    job = ["mpirun", "--oversubscribe", "-n", "3", RLDB, *line]
+    root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    return subprocess.run(job, capture_output=True, text=True, timeout=300, env={**os.environ, **root, **environment})
 
 
 def run(*line, **environment):
@@ -83,6 +90,23 @@ class PartnerTest(unittest.TestCase):
         self.assertIn("the pass does not take this module", found["group"])
         self.assertIn("def main", found["module"])
         self.assertEqual(report["programs"], 6)
+
+    @unittest.skipUnless(shutil.which("mpirun"), "there is no mpirun")
+    def test_ranks(self):
+        line = ["fuzz", "--against=" + SERVE, "--programs=12", "--seed=5"]
+        for more, environment in (([], {}), (["--jobs=2"], {}), ([], {"FAKE_TVM_OFF": "1"})):
+            alone = run(*line, **environment)
+            ranks = mpirun(*line, *more, **environment)
+            self.assertEqual(ranks.returncode, alone.returncode, ranks.stderr)
+            self.assertEqual(ranks.stdout, alone.stdout)
+
+    @unittest.skipUnless(shutil.which("mpirun"), "there is no mpirun")
+    def test_a_rank_without_partner(self):
+        command = 'test "$OMPI_COMM_WORLD_RANK" != 2 && exec %s; echo none here >&2; exit 3' % SERVE
+        made = mpirun("fuzz", "--against=" + command, "--programs=60", "--seed=5")
+        self.assertNotEqual(made.returncode, 0, made.stdout)
+        self.assertIn("of rank 2: ", made.stderr)
+        self.assertIn("none here", made.stderr)
 
     def test_reduce_values(self):
         made, text = self.reduce(SERVE, FAKE_TVM_OFF="1")

@@ -8,6 +8,7 @@
 #include "rldb/repro/bisect.h"
 #include "rldb/repro/partner.h"
 #include "rldb/repro/reduce.h"
+#include "rldb/support/ranks.h"
 
 namespace rldb::repro {
 
@@ -18,6 +19,8 @@ struct AgainstOptions {
   double reduce_seconds = 30;
   unsigned jobs = 1;
   Tolerances tolerances;
+  // The job whose other ranks look at programs too; each of them is in `answer_against`. Null: there is none.
+  support::Ranks* ranks = nullptr;
   std::function<void(std::size_t programs, std::size_t findings)> progress;
 };
 
@@ -47,6 +50,10 @@ struct AgainstReport {
 };
 
 AgainstReport fuzz_against(session::Session& session, const Partner& partner, const AgainstOptions& options);
+// On a rank other than 0: looks at the programs that rank 0 asks for, `jobs` at a time, until the end. `partner` is
+// null if there is none on this machine, for the reason given.
+void answer_against(session::Session& session, const Partner* partner, const std::string& why_none,
+                    const Tolerances& tolerances, unsigned jobs, support::Ranks& ranks);
 // The verdict of one finding: what, and in which pass.
 std::string to_string(const AgainstFinding& f);
 std::string to_string(const AgainstReport& r);

@@ -53,7 +53,7 @@ class RankBoard {
 class RankWatch {
  public:
   // `died(rank, place)` is called on the thread of the lowest rank that lives on the host; the process ends after it.
-  RankWatch(const RankBoard& board, int rank, std::function<void(int, const std::string&)> died);
+  RankWatch(RankBoard& board, int rank, std::function<void(int, const std::string&)> died);
   ~RankWatch();
   RankWatch(const RankWatch&) = delete;
   RankWatch& operator=(const RankWatch&) = delete;
@@ -62,7 +62,7 @@ class RankWatch {
   void run();
   int dead_rank() const;  // -1: none
   void end(int dead);
-  const RankBoard& board_;
+  RankBoard& board_;
   int rank_;
   std::function<void(int, const std::string&)> died_;
   std::atomic<bool> stop_{false};

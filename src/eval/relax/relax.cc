@@ -17,6 +17,7 @@
 #include "rldb/bytecode/builtin_id.h"
 #include "rldb/bytecode/runtime_function.h"
 #include "rldb/eval/eval.h"
+#include "rldb/ir/any_target.h"
 #include "rldb/ir/bound_attrs.h"
 #include "rldb/ir/intrinsic.h"
 #include "rldb/ir/op/call_builtin.h"
@@ -486,6 +487,7 @@ class RelaxEval {
     if (env_.devices.empty() || !d) return runtime::device_at(env_.devices, 0);
     if (d->global_index >= 0 && std::size_t(d->global_index) < env_.devices.size())
       return runtime::device_at(env_.devices, d->global_index);
+    if (d->target_kind == ir::kAnyTarget) return runtime::device_at(env_.devices, d->device_id);
     if (const auto listed = nth_of_kind(d->target_kind, d->device_id)) return *listed;
     return {runtime::device_type_of(d->target_kind), d->device_id};
   }

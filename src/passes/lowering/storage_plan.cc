@@ -240,13 +240,15 @@ StoragePlan::Tokens StoragePlan::allocate(const Call* call) {
 
 StoragePlan::Token* StoragePlan::make_token(const Call* call) {
   const auto* dtype = call->args.size() > 1 ? as<DTypeImm>(call->args[1]) : nullptr;
+  const auto device = call->args.size() > 2 ? const_int(call->args[2]) : 0;
   const auto* scope = call->args.size() > 3 ? as<StringImm>(call->args[3]) : nullptr;
   const std::optional<Span<const Expr*>> dims = shape_values(call->args[0]);
-  if (!dims || !dtype) return nullptr;
+  if (!dims || !dtype || !device) return nullptr;
   Token& t = tokens_.emplace_back();
   t.block = block_;
   t.dtype = dtype->value;
   t.scope = scope ? scope->value : std::string_view("global");
+  t.device = *device;
   // The constant factors first, as TVM writes the size: 4 * (m * n).
   const Expr* known = ctx_.i64(std::int64_t(t.dtype.bytes()));
   const Expr* symbolic = ctx_.i64(1);
@@ -268,12 +270,13 @@ void StoragePlan::assign(Token* token) {
   s.const_bytes = token->const_bytes;
   s.dtype = token->dtype;
   s.scope = token->scope;
+  s.device = token->device;
   token->storage = &s;
 }
 
 PlannedStorage* StoragePlan::reuse(const Token& token) {
   if (token.uses == 0) return nullptr;  // never used: it would never be released
-  Pool& pool = pools_[{token.scope, runtime::to_string(token.dtype)}];
+  Pool& pool = pools_[{token.device, token.scope, runtime::to_string(token.dtype)}];
   const std::int64_t size = token.const_bytes;
   const auto text_of_reuse = [&] {
     return fmt::format("a tensor of {} bytes is put into a storage that was used before",
@@ -314,7 +317,7 @@ PlannedStorage* StoragePlan::reuse(const Token& token) {
 
 void StoragePlan::release(Token* token) {
   PlannedStorage* s = token->storage;
-  if (s) pools_[{s->scope, runtime::to_string(s->dtype)}].emplace(s->const_bytes, s);
+  if (s) pools_[{s->device, s->scope, runtime::to_string(s->dtype)}].emplace(s->const_bytes, s);
 }
 
 Result<support::Unit> bind_upper_bounds(const Function* f, Analyzer& analyzer) {

@@ -9,6 +9,7 @@
 #include <deque>
 #include <limits>
 #include <map>
+#include <tuple>
 #include <unordered_map>
 
 #include "passes/common.h"
@@ -25,6 +26,7 @@ struct PlannedStorage {
   std::int64_t const_bytes = -1;  // -1: symbolic
   ir::DType dtype;
   std::string_view scope;
+  std::int64_t device = 0;  // its number
   const ir::Var* var = nullptr;
 };
 
@@ -54,11 +56,12 @@ class StoragePlan {
     std::int64_t const_bytes = -1;
     ir::DType dtype;
     std::string_view scope;
+    std::int64_t device = 0;
     PlannedStorage* storage = nullptr;
   };
-  // Free storages of one scope and dtype, by size; equal sizes in order of release.
+  // Free storages of one device, scope and dtype, by size; equal sizes in order of release.
   using Pool = std::multimap<std::int64_t, PlannedStorage*>;
-  using Pools = std::map<std::pair<std::string_view, std::string>, Pool>;
+  using Pools = std::map<std::tuple<std::int64_t, std::string_view, std::string>, Pool>;
   enum class Phase { Count, Assign };
 
   void visit_seq(const ir::SeqExpr* s);

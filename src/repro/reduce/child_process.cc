@@ -41,6 +41,11 @@ ChildProcess::~ChildProcess() {
   ::waitpid(pid_, nullptr, 0);
 }
 
+bool ChildProcess::is_done() const {
+  ::pollfd there{fd_, POLLIN, 0};
+  return fd_ < 0 || std::chrono::steady_clock::now() >= deadline_ || ::poll(&there, 1, 0) > 0;
+}
+
 std::optional<std::string> ChildProcess::answer() {
   std::string bytes;
   while (fd_ >= 0) {

@@ -27,6 +27,8 @@ class ChildProcess {
 
   // Waits for it. None: it died, or is too slow. Throws Cancelled.
   std::optional<std::string> answer();
+  // Whether `answer` need not wait.
+  bool is_done() const;
   // That ended it without an answer; 0: none did.
   int signal() const { return signal_; }
   bool is_late() const { return is_late_; }  // it had no answer when its time was over

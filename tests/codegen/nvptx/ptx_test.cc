@@ -1,5 +1,6 @@
 // PTX as text: whole functions (ptx/), what is in all of them, and refusals. `ptxas`, where there is one, has to accept
-// every text; nothing is run.
+// every text; nothing is run. A folder of one's own: RLDB_NVPTX_KERNELS=DIR rldb_codegen_nvptx_tests -tc="*folder*"
+// prints a line for each kernel that has threads.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -16,22 +17,32 @@ using namespace rldb;
 
 namespace {
 
-// A module of PrimFuncs, and the PTX of its first one or why there is none.
-std::string ptx_of(const std::string& text, const codegen::GpuOptions& options = {}) {
+// The PTX of each PrimFunc of a module, or why there is none.
+std::vector<std::pair<std::string, std::string>> all_ptx_of(const std::string& text,
+                                                            const codegen::GpuOptions& options = {}) {
   ir::Context ctx;
   source::SourceManager sources;
   source::Diagnostics diagnostics;
   ops::install(ctx);
   const source::FileId file = sources.add("kernel.py", text);
   const auto result = frontend::parse(ctx, sources, file, diagnostics);
-  if (!result.ok || !result.module) return "does not parse: " + source::render(diagnostics, sources);
+  if (!result.ok || !result.module) return {{"", "does not parse: " + source::render(diagnostics, sources)}};
+  std::vector<std::pair<std::string, std::string>> all;
   for (const ir::ModuleEntry& e : result.module->entries)
     if (const auto* f = ir::as<ir::PrimFunc>(e.function)) {
       const auto made = codegen::ptx_text(ctx, f, e.name, options);
-      return made.ok() ? *made : made.error().text;
+      all.emplace_back(e.name, made.ok() ? *made : made.error().text);
     }
-  return "no PrimFunc in the text";
+  return all;
 }
+
+// Of its first PrimFunc.
+std::string ptx_of(const std::string& text, const codegen::GpuOptions& options = {}) {
+  const auto all = all_ptx_of(text, options);
+  return all.empty() ? "no PrimFunc in the text" : all.front().second;
+}
+
+bool is_ptx(const std::string& text) { return text.find(".visible .entry") != std::string::npos; }
 
 // LLVM's version and the comment lines around it are not the code's.
 std::string without_head(const std::string& ptx) {
@@ -77,11 +88,28 @@ TEST_CASE("nvptx: kernels that OpenCL runs are compiled, and ptxas accepts them"
   for (const auto& path : golden::files_of("codegen/opencl/kernels", ".py")) {
     INFO(path.filename().string());
     const std::string ptx = ptx_of(golden::read(path));
-    if (ptx.find(".visible .entry") == std::string::npos) {
+    if (!is_ptx(ptx)) {
       CHECK_MESSAGE(golden::read(path).find("# no ptx") != std::string::npos, ptx);
       continue;
     }
     if (ptxas) CHECK(assembled(ptx) == "");
+  }
+}
+
+TEST_CASE("nvptx: kernels of a folder") {
+  const char* folder = std::getenv("RLDB_NVPTX_KERNELS");
+  if (!folder) return;
+  const bool ptxas = has_ptxas();
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    if (entry.path().extension() != ".py") continue;
+    const std::string text = golden::read(entry.path());
+    if (text.find("threadIdx") == std::string::npos && text.find("blockIdx") == std::string::npos) continue;
+    for (const auto& [name, ptx] : all_ptx_of(text)) {
+      const std::string said = !is_ptx(ptx) ? "refused: " + ptx : ptxas ? assembled(ptx) : "";
+      fmt::print("{}:{}: {}\n", entry.path().filename().string(), name,
+                 said.empty() ? "assembled" : said.substr(0, said.find('\n')));
+      std::fflush(stdout);
+    }
   }
 }
 

@@ -12,6 +12,7 @@
 #include "frontend/script/tir/tir.h"
 #include "frontend/script/value/calls.h"
 #include "frontend/script/value/convert.h"
+#include "rldb/ir/any_target.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/source/diagnostic_script_call.h"
@@ -27,8 +28,6 @@ bool is_any_name(std::string_view p) { return p == "Any" || p == "Object"; }
 
 // ---- devices ----
 
-constexpr std::string_view kAnyDevice = "vdevice";
-
 const ir::VDevice* find_vdevice(Reader& r, std::string_view kind, std::int64_t index, std::string_view scope, Node at) {
   if (r.lone_type) {  // without a module the name is all that is known of a device
     ir::VDevice named{.target_kind = r.ctx.str(kind), .device_id = int(index)};
@@ -38,7 +37,8 @@ const ir::VDevice* find_vdevice(Reader& r, std::string_view kind, std::int64_t i
   const ir::VDevice* scope_less = nullptr;
   std::int64_t seen = 0;
   // "vdevice:1" is the second of all devices.
-  if (kind == kAnyDevice && scope.empty() && r.module && index >= 0 && index < std::int64_t(r.module->vdevices.size()))
+  if (kind == ir::kAnyTarget && scope.empty() && r.module && index >= 0 &&
+      index < std::int64_t(r.module->vdevices.size()))
     return r.module->vdevices[std::size_t(index)];
   for (const ir::VDevice* d : r.module ? r.module->vdevices : std::vector<const ir::VDevice*>{}) {
     if (d->target_kind != kind) continue;

@@ -119,6 +119,7 @@ std::optional<debug::StopReport> start_call(Repl& repl, const PreparedCall& call
   source::Diagnostics diagnostics;
   repl.begin_run();
   debug::StopReport stop = repl.debugger().start(call.function, call.values, stop_at_entry, diagnostics);
+  repl.session().report_helpers(diagnostics);
   if (repl.report(diagnostics) == Status::Failed) return std::nullopt;
   return stop;
 }

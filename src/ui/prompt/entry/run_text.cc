@@ -127,6 +127,7 @@ Status Repl::run_expression(std::string_view text) {
   std::optional<debug::StopReport> stop;
   const auto value = debugger_->evaluate(text, frame_, diagnostics, &notes, debugger_->call_runner(stop, diagnostics));
   if (stop) return show_stop_in_call(*stop);
+  session_->report_helpers(diagnostics);
   if (report(diagnostics) == Status::Failed || !value) return tell_other_frames(text), Status::Failed;
   if (const auto lost = runtime::take_device_error()) return fail(lost_tensor(*lost));
   last_.value = *value;
@@ -307,6 +308,7 @@ Status Repl::run_entry(std::string_view text) {
     if (result.ok && item.kind == frontend::ItemKind::Binding) defined.push_back(item.name);
   scope.close(defined);
   if (stop) return report(diagnostics) == Status::Failed ? Status::Failed : show_stop(*stop);
+  session_->report_helpers(diagnostics);
   const Status status = report(diagnostics);
   if (!result.ok || status == Status::Failed) return tell_other_frames(text), Status::Failed;
   if (const std::string running = on_the_stack(result); !running.empty()) {
