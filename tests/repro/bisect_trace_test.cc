@@ -257,7 +257,7 @@ TEST_CASE("bisect a dump: a program that runs for some sizes only") {
   };
   dump.write("Start", program("exp"));
   dump.write("Next", program("exp") + "\n");
-  CHECK(bisect(dump).verdict == Verdict::CannotTell);  // one program: nothing to compare
+  CHECK(bisect(dump).compared.empty());  // one program: nothing to compare
   dump.write("Wrong", program("tanh"));
   const repro::TraceBisection b = bisect(dump);
   REQUIRE(b.verdict == Verdict::Found);
@@ -615,11 +615,14 @@ TEST_CASE("bisect a dump: stages that are one program, and functions that are al
   same.write("Start", kProgram);
   same.write("Nothing", kProgram);
   const repro::TraceBisection b = bisect(same);
-  CHECK(b.verdict == Verdict::CannotTell);
-  CHECK(b.why == "no two stages could be compared: those that can be run are one program");
+  CHECK(b.verdict == Verdict::Agree);
+  CHECK(b.compared.empty());
+  CHECK(repro::to_string(b, "same").starts_with("no pass changed the program: its 2 stages are all the same"));
   Dump alone;
   alone.write("Start", kProgram);
   CHECK(bisect(alone).verdict == Verdict::CannotTell);
+  same.write("Unreadable", "@I.ir_module\nclass Module: (");
+  CHECK(bisect(same).why == "no two stages could be compared: those that can be run are one program");
   std::string hidden = kProgram;
   hidden.replace(hidden.find("@R.function"), 11, "@R.function(private=True)");
   std::string wrong = hidden;
@@ -628,6 +631,32 @@ TEST_CASE("bisect a dump: stages that are one program, and functions that are al
   all_private.write("Start", hidden);
   all_private.write("Wrong", wrong);
   CHECK(bisect(all_private).verdict == Verdict::Found);
+}
+
+TEST_CASE("bisect a dump: a tensor of no dtype is like the constants, and a function without a value is no question") {
+  const auto program = [](const char* a, const char* b) {
+    return fmt::format(R"(@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor) -> R.Tensor:
+        a = R.add(x, R.const(1, "int32"))
+        b = R.add({}, {})
+        return b
+
+    @R.function
+    def nothing(x: R.Tensor((2,), "float32")) -> R.Tuple:
+        return R.tuple()
+)",
+                       a, b);
+  };
+  Dump right;
+  right.write("Start", program("a", "x"));
+  right.write("Next", program("x", "a"));
+  const repro::TraceBisection b = bisect(right);
+  CHECK(b.why == "");
+  CHECK(b.verdict == Verdict::Agree);
+  right.write("Wrong", program("x", "x"));
+  CHECK(bisect(right).verdict == Verdict::Found);
 }
 
 TEST_CASE("bisect a dump: every function has its turn, its values and its memory") {

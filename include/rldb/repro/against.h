@@ -8,6 +8,7 @@
 #include "rldb/repro/bisect.h"
 #include "rldb/repro/partner.h"
 #include "rldb/repro/reduce.h"
+#include "rldb/support/ranks.h"
 
 namespace rldb::repro {
 
@@ -18,6 +19,7 @@ struct AgainstOptions {
   double reduce_seconds = 30;
   unsigned jobs = 1;
   Tolerances tolerances;
+  support::Ranks* ranks = nullptr;  // of the job; null: this process is alone
   std::function<void(std::size_t programs, std::size_t findings)> progress;
 };
 
@@ -46,7 +48,11 @@ struct AgainstReport {
   std::string broken;  // the partner cannot be used any more: why the work ended
 };
 
+// Rank 0 has the search and the findings; each rank has a partner of its own.
 AgainstReport fuzz_against(session::Session& session, const Partner& partner, const AgainstOptions& options);
+// On another rank, until rank 0 ends the search. Null: there is no partner on this rank, see `why`.
+void answer_fuzz_against(session::Session& session, const Partner* partner, const std::string& why,
+                         const AgainstOptions& options);
 // The verdict of one finding: what, and in which pass.
 std::string to_string(const AgainstFinding& f);
 std::string to_string(const AgainstReport& r);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <signal.h>
 
+#include <charconv>
 #include <chrono>
 #include <deque>
 #include <memory>
@@ -24,7 +25,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::uint64_t kNextInputs = 0x5eed;
-constexpr double kRunHere = 10;  // seconds of a candidate beside the partner's
+constexpr double kRunHere = 10;   // seconds of a candidate beside the partner's
+constexpr double kOnTheWay = 10;  // seconds that an answer of another rank may take beyond those of a process here
 
 // One program beside the partner, as the answer of a child process.
 struct Beside {
@@ -41,48 +43,115 @@ std::optional<Beside> beside_from(std::string_view bytes) {
   return Beside{Beside::Outcome((*parts)[0][0] - '0'), (*parts)[1], from_wire((*parts)[2])};
 }
 
+// What the process that looked at one program said, or how it ended.
+struct Looked {
+  std::string said;
+  bool is_late = false;
+  int signal = 0;
+};
+
+std::string wire_of(const Looked& l) { return to_parts({l.said, l.is_late ? "1" : "0", std::to_string(l.signal)}); }
+
+std::optional<Looked> looked_from(std::string_view bytes) {
+  const auto parts = from_parts(bytes);
+  if (!parts || parts->size() != 3) return std::nullopt;
+  Looked l{(*parts)[0], (*parts)[1] == "1", 0};
+  std::from_chars((*parts)[2].data(), (*parts)[2].data() + (*parts)[2].size(), l.signal);
+  return l;
+}
+
+Looked looked(ChildProcess& child) {
+  Looked l;
+  l.said = child.answer().value_or("");
+  l.is_late = child.is_late();
+  l.signal = child.signal();
+  return l;
+}
+
 class Against {
  public:
   Against(session::Session& session, const Partner& partner, const AgainstOptions& options, AgainstReport& out)
-      : session_(session), partner_(partner), options_(options), out_(out) {}
+      : session_(session), partner_(partner), options_(options), out_(out) {
+    if (options.ranks && options.ranks->size() > 1) others_.emplace(*options.ranks);
+  }
 
   void run() {
     Random seeds(options_.seed);
     while (!is_over() && out_.broken.empty()) {
       support::poll();
-      while (running_.size() < std::max(1u, options_.jobs)) start(seeds.next());
-      take(running_.front());
+      start_some(seeds);
+      Running first = std::move(running_.front());
       running_.pop_front();
+      take(first);
       if (options_.progress) options_.progress(out_.programs, out_.findings.size());
     }
   }
 
+  // For rank 0: what one process says of the program of this seed.
+  std::string answer_to(const std::string& question) {
+    std::uint64_t seed = 0;
+    std::from_chars(question.data(), question.data() + question.size(), seed);
+    return wire_of(looked(*process(seed)));
+  }
+
  private:
-  // Programs are looked at in child processes, as many at a time as the partner has processes, and their answers are
-  // taken in the order of the seeds: the report does not depend on their number.
+  // Programs are looked at in child processes, as many at a time as the partner has processes, and one on each other
+  // rank. Their answers are taken in the order of the seeds: the report does not depend on their number.
   struct Running {
     std::uint64_t seed;
-    std::unique_ptr<ChildProcess> child;
+    std::unique_ptr<ChildProcess> child;  // null: another rank has it
+    int rank = 0;
+    std::size_t question = 0;
+    Clock::time_point until;
   };
 
-  void start(std::uint64_t seed) {
-    const ChildLimits limits{partner_.options().start_seconds + 2 * partner_.options().seconds + kRunHere};
-    running_.push_back({seed, std::make_unique<ChildProcess>(limits, [this, seed]() -> std::string {
-                          const auto made = generate(session_, seed);
-                          if (!made) return "none";
-                          session_.options().default_dim = made->dim;
-                          return wire_of(look_at(made->module));
-                        })});
+  void start_some(Random& seeds) {
+    for (;;) {
+      const bool elsewhere = others_ && others_->is_one_free();
+      if (!elsewhere && here_ >= std::max(1u, options_.jobs)) return;
+      const std::uint64_t seed = seeds.next();
+      if (const auto rank = elsewhere ? others_->give(std::to_string(seed)) : std::nullopt) {
+        const auto until = Clock::now() + std::chrono::milliseconds(std::int64_t(1000 * (seconds() + kOnTheWay)));
+        running_.push_back({seed, nullptr, *rank, others_->last_question(), until});
+        continue;
+      }
+      running_.push_back({seed, process(seed), 0, 0, {}});
+      ++here_;
+    }
+  }
+
+  double seconds() const { return partner_.options().start_seconds + 2 * partner_.options().seconds + kRunHere; }
+
+  std::unique_ptr<ChildProcess> process(std::uint64_t seed) {
+    return std::make_unique<ChildProcess>(ChildLimits{seconds()}, [this, seed]() -> std::string {
+      const auto made = generate(session_, seed);
+      if (!made) return "none";
+      session_.options().default_dim = made->dim;
+      return wire_of(look_at(made->module));
+    });
+  }
+
+  Looked wait_for(Running& running) {
+    while (!running.child && Clock::now() < running.until) {
+      support::poll();
+      const auto heard = others_->heard(running.rank, running.question);
+      if (heard && heard->empty()) break;  // it has left
+      if (auto l = heard ? looked_from(*heard) : std::nullopt) return *l;
+      wait_for_messages();
+    }
+    if (!running.child) return looked(*process(running.seed));
+    --here_;
+    return looked(*running.child);
   }
 
   void take(Running& running) {
-    const auto answer = running.child->answer();
-    if (answer == "none") return;
+    const Looked looked = wait_for(running);
+    if (looked.said == "none") return;
     ++out_.programs;
-    const auto seen = answer ? beside_from(*answer) : std::nullopt;
+    const auto seen = beside_from(looked.said);
     using Outcome = Beside::Outcome;
     if (!seen)
-      note_death(running);
+      note_death(running.seed, looked);
     else if (seen->outcome == Outcome::NotRunHere)
       note(out_.not_run_here, out_.why_not_run_here, seen->why);
     else if (seen->outcome == Outcome::Useless)
@@ -104,14 +173,12 @@ class Against {
   }
 
   // A crash of rldb itself is told before other reasons.
-  void note_death(const Running& running) {
-    const ChildProcess& child = *running.child;
-    const int signal = child.signal();
-    if (child.is_late() || signal == SIGXCPU || signal == SIGKILL)
+  void note_death(std::uint64_t seed, const Looked& how) {
+    if (how.is_late || how.signal == SIGXCPU || how.signal == SIGKILL)
       return note(out_.not_run_here, out_.why_not_run_here, "it takes too long");
     ++out_.not_run_here;
-    out_.why_not_run_here = signal == 0 ? fmt::format("rldb ends without an answer (seed {})", running.seed)
-                                        : fmt::format("rldb ends with signal {} (seed {})", signal, running.seed);
+    out_.why_not_run_here = how.signal == 0 ? fmt::format("rldb ends without an answer (seed {})", seed)
+                                            : fmt::format("rldb ends with signal {} (seed {})", how.signal, seed);
   }
 
   bool is_over() const {
@@ -223,7 +290,9 @@ class Against {
   const AgainstOptions& options_;
   AgainstReport& out_;
   Clock::time_point start_ = Clock::now();
+  std::optional<OtherRanks> others_;
   std::deque<Running> running_;
+  std::size_t here_ = 0;  // of them in child processes of this one
 };
 
 }  // namespace
@@ -238,6 +307,21 @@ AgainstReport fuzz_against(session::Session& session, const Partner& partner, co
     support::acknowledge_cancel();  // results so far are kept, and reported
   }
   return out;
+}
+
+void answer_fuzz_against(session::Session& session, const Partner* partner, const std::string& why,
+                         const AgainstOptions& options) {
+  if (!partner) {
+    const std::string of_no_use =
+        wire_of(Looked{wire_of(Beside{Beside::Outcome::Useless, "on another rank: " + why, {}})});
+    return answer_rank_0(*options.ranks, [&](const std::string&) { return of_no_use; });
+  }
+  const Borrow borrow(session);
+  AgainstReport unused;
+  AgainstOptions alone = options;
+  alone.ranks = nullptr;
+  Against against(session, *partner, alone, unused);
+  answer_rank_0(*options.ranks, [&](const std::string& question) { return against.answer_to(question); });
 }
 
 }  // namespace rldb::repro

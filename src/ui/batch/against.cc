@@ -58,26 +58,36 @@ bool save_findings(const repro::AgainstReport& found, session::Session& session,
 
 }  // namespace
 
-std::unique_ptr<repro::Partner> start_partner(const CommandLine& line, session::Session& session, Console& console) {
+static std::unique_ptr<repro::Partner> partner_of(const CommandLine& line, std::string& why) {
   repro::PartnerOptions options = line.partner;
   options.jobs = line.jobs;
+  return repro::Partner::start(options, why);
+}
+
+std::unique_ptr<repro::Partner> start_partner(const CommandLine& line, session::Session& session, Console& console) {
   std::string why;
-  auto partner = repro::Partner::start(options, why);
-  if (!partner) refuse(source::message(diag::PartnerOfNoUse, options.command, why), session, line, console, kUsage);
+  auto partner = partner_of(line, why);
+  if (!partner)
+    refuse(source::message(diag::PartnerOfNoUse, line.partner.command, why), session, line, console, kUsage);
   return partner;
 }
 
 int batch_against(const CommandLine& line, session::Session& session, const Job& job, Console& console) {
-  if (job.helps()) return kUsage;  // rank 0 says why
-  if (job.ranks()) return refuse(source::message(diag::AgainstAlone), session, line, console, kUsage);
-  const auto partner = start_partner(line, session, console);
-  if (!partner) return kUsage;
   repro::AgainstOptions options;
+  options.ranks = job.ranks();
   options.seed = line.options.seed;
   options.programs = line.fuzz.programs;
   options.seconds = line.seconds > 0 || line.fuzz.programs > 0 ? line.seconds : kUsualSeconds;
   options.jobs = line.jobs;
   options.tolerances = line.tolerances;
+  if (job.helps()) {
+    std::string why;
+    const auto partner = partner_of(line, why);
+    repro::answer_fuzz_against(session, partner.get(), why, options);
+    return kGood;
+  }
+  const auto partner = start_partner(line, session, console);
+  if (!partner) return kUsage;
   Progress progress(console);
   options.progress = tell_findings(progress, console, options.seconds, options.programs);
   const repro::AgainstReport found = repro::fuzz_against(session, *partner, options);
