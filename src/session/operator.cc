@@ -70,7 +70,7 @@ class Spelling {
       case ValueKind::Object:
         break;
     }
-    // What a program has killed and reads is its own fault.
+    // A value that the program has killed is its own fault.
     const auto kind = v.is_null() ? ErrorKind::TypeMismatch : ErrorKind::Unsupported;
     return runtime::fail(kind, fmt::format("{} is not an operand of an operator", runtime::describe(v)));
   }

@@ -159,7 +159,7 @@ TEST_CASE("kernels: without any Relax function each is run by itself") {
 
 namespace {
 
-// What the second kernel is given in the program is never negative.
+// In the program the second kernel is given no negative numbers.
 constexpr const char* kTwoCalls = R"(@I.ir_module
 class Module:
     @T.prim_func

@@ -1,5 +1,5 @@
-// What fresh memory holds while a comparison looks for reads of memory that was never written (the option
-// `nan_memory` of eval, codegen/llvm and session).
+// The contents of fresh memory while a comparison looks for reads of memory that was never written. Used by eval and
+// codegen/llvm.
 #pragma once
 
 namespace rldb::runtime {

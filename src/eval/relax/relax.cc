@@ -631,8 +631,7 @@ class RelaxEval {
     });
   }
 
-  // An operator that was not legalised because types of its operands or result are open gets its code now, if there is
-  // a maker.
+  // An operator that was not legalised because of open types gets its code now, if there is a maker.
   Result<Value> call_unknown(std::string_view name, const ir::Call* c, Scope& scope) {
     const runtime::PackedInfo* f = env_.registry ? env_.registry->find(builtin::CallOperator) : nullptr;
     if (!f || !env_.context || !ir::has_open_type(c))

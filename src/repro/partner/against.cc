@@ -43,7 +43,7 @@ std::optional<Beside> beside_from(std::string_view bytes) {
   return Beside{Beside::Outcome((*parts)[0][0] - '0'), (*parts)[1], from_wire((*parts)[2])};
 }
 
-// What the process that looked at one program said, or how it ended.
+// The answer of the process that looked at one program, or how it ended.
 struct Looked {
   std::string said;
   bool is_late = false;
