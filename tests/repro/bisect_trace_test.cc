@@ -659,6 +659,29 @@ class Module:
   CHECK(bisect(right).verdict == Verdict::Found);
 }
 
+TEST_CASE("bisect a dump: inputs on which the program is not defined") {
+  const auto program = [](const char* to_shape, const char* reshape) {
+    return fmt::format(R"(@I.ir_module
+class Module:
+    @R.function
+    def main(a: R.Tensor((16,), "float32"), s: R.Tensor((2,), "int64")) -> R.Tensor("float32", ndim=2):
+        R.func_attr({{"relax.force_pure": True}})
+        shape: R.Shape(ndim=2) = {}
+        b: R.Tensor(shape, dtype="float32") = {}
+        return b
+)",
+                       to_shape, reshape);
+  };
+  Dump dump;
+  dump.write("Start", program("R.tensor_to_shape(s)", "R.reshape(a, shape)"));
+  dump.write("Next",
+             program("R.call_packed(\"vm.builtin.tensor_to_shape\", s, ty_args=(R.Shape(ndim=2),))",
+                     "R.call_packed(\"vm.builtin.reshape\", a, shape, ty_args=(R.Tensor(shape, dtype=\"float32\"),))"));
+  const repro::TraceBisection b = bisect(dump);
+  CHECK(b.verdict == Verdict::CannotTell);
+  CHECK(b.why.find("the program is not defined on the inputs: `relax.reshape` of 16 elements") != std::string::npos);
+}
+
 TEST_CASE("bisect a dump: every function has its turn, its values and its memory") {
   std::string program = kProgram;
   const auto begin = program.find("    @R.function");

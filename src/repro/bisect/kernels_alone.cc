@@ -32,6 +32,8 @@ constexpr std::int64_t kKernelDims[] = {7, 17, 1, 2, 16, 33, 64};
 constexpr std::uint64_t kKernelStatements = 400'000;
 // Of one kernel and one choice of dims, so that a large one does not take all of the time.
 constexpr double kForOneKernel = 0.4;
+// More, while none of its versions has run.
+constexpr double kUntilOneRuns = 2;
 
 // Of this process, in seconds: other work on the machine makes no check shorter.
 double spent() { return double(std::clock()) / CLOCKS_PER_SEC; }
@@ -259,17 +261,18 @@ KernelChecker::Outcome KernelChecker::execute(const std::string& name, const Ver
   return o;
 }
 
-// Arguments of each kind, on which the first version runs.
-std::vector<KernelChecker::Attempt> KernelChecker::attempts(const std::string& name, const Version& first,
-                                                            std::string& why) {
+// Arguments of each kind, one after the other until `look` has seen enough: all of them together may not fit into
+// memory.
+void KernelChecker::attempt(const std::string& name, const Version& first, std::string& why,
+                            const std::function<bool(const Attempt&)>& look) {
   const session::Options given = session_.options();
   std::vector<std::int64_t> dims(std::begin(kKernelDims), std::end(kKernelDims));
   for (const std::int64_t width : widths_of(first.kernel))
     for (const std::int64_t dim : {width, width + 1, 2 * width - 1})
       if (std::find(dims.begin(), dims.end(), dim) == dims.end()) dims.push_back(dim);
   if (!has_symbols(first.kernel)) dims.resize(1);
-  std::vector<Attempt> out;
-  for (std::size_t k = 0; k < dims.size(); ++k) {
+  bool enough = false;
+  for (std::size_t k = 0; k < dims.size() && !enough; ++k) {
     support::poll();
     session_.options() = given;
     session_.options().default_dim = dims[k];
@@ -284,16 +287,16 @@ std::vector<KernelChecker::Attempt> KernelChecker::attempts(const std::string& n
     std::vector<Value> generated;
     for (const session::Argument& a : *made) generated.push_back(a.value);
     const std::string text = has_symbols(first.kernel) ? dims_text(session_.options(), first.kernel) : std::string();
+    session_.options() = given;
     for (const Numbers numbers : kNumbers)
-      for (std::int64_t round = 0; round < rounds_of(generated, numbers); ++round) {
+      for (std::int64_t round = 0; round < rounds_of(generated, numbers) && !enough; ++round) {
         Attempt a{copies(generated), numbers, text};
         for (const Value& v : a.args) refill(v, numbers, round);
-        out.push_back(std::move(a));
+        enough = !look(a);
         if (k > 0 && round > 0) break;
       }
   }
   session_.options() = given;
-  return out;
 }
 
 std::optional<KernelDifference> KernelChecker::compare_on(const std::string& name, const Versions& versions,
@@ -344,13 +347,13 @@ KernelChecker::Checked KernelChecker::check_one(std::size_t index, double second
   std::string problem;
   Checked out;
   std::optional<KernelDifference>& first = out.difference;
-  for (const Attempt& a : attempts(name, versions[0], problem)) {
+  attempt(name, versions[0], problem, [&](const Attempt& a) {
     const bool ran = std::any_of(seen.begin(), seen.end(), [](const Seen& v) { return v.ran; });
-    if (ran && spent() > until) break;
+    if (spent() > (ran ? until : until + kUntilOneRuns)) return false;
     auto found = compare_on(name, versions, a, seen);
     if (found && (!first || found->bad < first->bad)) first = std::move(found);
-    if (first && first->bad == versions[1].stage) break;
-  }
+    return !first || first->bad != versions[1].stage;
+  });
   for (std::size_t i = 1; i < versions.size(); ++i) {
     if (seen[i].ran) continue;
     const std::string& reason = !seen[i].why.empty() ? seen[i].why : !seen[0].why.empty() ? seen[0].why : problem;

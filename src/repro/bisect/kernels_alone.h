@@ -74,7 +74,8 @@ class KernelChecker {
                                            const KeptMeaning& kept);
   std::optional<KernelDifference> compare_on(const std::string& name, const Versions& versions, const Attempt& attempt,
                                              std::vector<Seen>& seen);
-  std::vector<Attempt> attempts(const std::string& name, const Version& first, std::string& why);
+  void attempt(const std::string& name, const Version& first, std::string& why,
+               const std::function<bool(const Attempt&)>& look);
   Outcome execute(const std::string& name, const Version& version, const std::vector<runtime::Value>& args);
   Program program(const std::string& name, const Version& version, const std::vector<runtime::Value>& args) const;
 

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "repro/bisect/alone.h"
+#include "repro/bisect/defined.h"
 #include "repro/bisect/follow.h"
 #include "repro/bisect/kept_meaning.h"
 #include "repro/bisect/kernels_alone.h"
@@ -489,11 +490,16 @@ class TraceBisector {
 
   bool found(std::size_t stage, const Program& program) {
     if (only_looks_) return true;
+    const Trace good = record(session_, at_.program);
+    if (const std::string why = wrong_shapes(session_.context(), at_.program.module, at_.program.function, good);
+        !why.empty()) {
+      follower_.skip(stage, "the program is not defined on the inputs: " + why);
+      return false;
+    }
     out_.verdict = TraceBisection::Verdict::Found;
     out_.good = at_.previous;
     out_.bad = stage;
     out_.function = program.function;
-    const Trace good = record(session_, at_.program);
     const Trace bad = record(session_, program);
     out_.large = is_large_;
     out_.comparison = compare(session_, good, bad, program, is_large_ ? of_large_numbers(tolerances_) : tolerances_);
