@@ -68,7 +68,7 @@ std::string nothing_to_compare(const std::vector<Value>& leaves) {
     if (is_opaque(v)) opaque = &v;
   }
   if (opaque) return "it gives a value that cannot be compared: " + runtime::describe(*opaque);
-  return "it gives no value that could be compared";
+  return std::string(kNoValue);
 }
 
 std::string nothing_to_compare(const Value& result) {

@@ -19,6 +19,7 @@ bool same_bits(const runtime::Tensor& a, const runtime::Tensor& b);  // and the 
 // It cannot be compared: a function, an object.
 bool is_opaque(const runtime::Value& v);
 // Why a result proves nothing about another one: no part of it can be compared. Empty: some part can.
+inline constexpr std::string_view kNoValue = "it gives no value that could be compared";
 std::string nothing_to_compare(const runtime::Value& result);
 std::string nothing_to_compare(const std::vector<runtime::Value>& leaves);
 

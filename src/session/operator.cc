@@ -70,8 +70,9 @@ class Spelling {
       case ValueKind::Object:
         break;
     }
-    return runtime::fail(ErrorKind::Unsupported,
-                         fmt::format("{} is not an operand of an operator", runtime::describe(v)));
+    // A value that the program has killed is its own fault.
+    const auto kind = v.is_null() ? ErrorKind::TypeMismatch : ErrorKind::Unsupported;
+    return runtime::fail(kind, fmt::format("{} is not an operand of an operator", runtime::describe(v)));
   }
 };
 

@@ -177,7 +177,8 @@ RunResult Session::run_watched(const ir::Module* module, std::string_view functi
     if (const Engine engine = engine_of(name); engine != Engine::Jit && !is_on_device(engine)) return std::nullopt;
     return kernels.try_call(f, name, kernel_args);
   };
-  return run_in(env, function, args, out);
+  const auto values = placed(legal, function, {args.begin(), args.end()});
+  return run_in(env, function, values.ok() ? std::span<const Value>(*values) : args, out);
 }
 
 // The name of a function in the lowered module: AttachGlobalSymbol gives kernels of a module with a prefix other names.

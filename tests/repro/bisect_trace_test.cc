@@ -257,7 +257,7 @@ TEST_CASE("bisect a dump: a program that runs for some sizes only") {
   };
   dump.write("Start", program("exp"));
   dump.write("Next", program("exp") + "\n");
-  CHECK(bisect(dump).verdict == Verdict::CannotTell);  // one program: nothing to compare
+  CHECK(bisect(dump).compared.empty());  // one program: nothing to compare
   dump.write("Wrong", program("tanh"));
   const repro::TraceBisection b = bisect(dump);
   REQUIRE(b.verdict == Verdict::Found);
@@ -615,11 +615,14 @@ TEST_CASE("bisect a dump: stages that are one program, and functions that are al
   same.write("Start", kProgram);
   same.write("Nothing", kProgram);
   const repro::TraceBisection b = bisect(same);
-  CHECK(b.verdict == Verdict::CannotTell);
-  CHECK(b.why == "no two stages could be compared: those that can be run are one program");
+  CHECK(b.verdict == Verdict::Agree);
+  CHECK(b.compared.empty());
+  CHECK(repro::to_string(b, "same").starts_with("no pass changed the program: its 2 stages are all the same"));
   Dump alone;
   alone.write("Start", kProgram);
   CHECK(bisect(alone).verdict == Verdict::CannotTell);
+  same.write("Unreadable", "@I.ir_module\nclass Module: (");
+  CHECK(bisect(same).why == "no two stages could be compared: those that can be run are one program");
   std::string hidden = kProgram;
   hidden.replace(hidden.find("@R.function"), 11, "@R.function(private=True)");
   std::string wrong = hidden;
@@ -628,6 +631,55 @@ TEST_CASE("bisect a dump: stages that are one program, and functions that are al
   all_private.write("Start", hidden);
   all_private.write("Wrong", wrong);
   CHECK(bisect(all_private).verdict == Verdict::Found);
+}
+
+TEST_CASE("bisect a dump: a tensor of no dtype is like the constants, and a function without a value is no question") {
+  const auto program = [](const char* a, const char* b) {
+    return fmt::format(R"(@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor) -> R.Tensor:
+        a = R.add(x, R.const(1, "int32"))
+        b = R.add({}, {})
+        return b
+
+    @R.function
+    def nothing(x: R.Tensor((2,), "float32")) -> R.Tuple:
+        return R.tuple()
+)",
+                       a, b);
+  };
+  Dump right;
+  right.write("Start", program("a", "x"));
+  right.write("Next", program("x", "a"));
+  const repro::TraceBisection b = bisect(right);
+  CHECK(b.why == "");
+  CHECK(b.verdict == Verdict::Agree);
+  right.write("Wrong", program("x", "x"));
+  CHECK(bisect(right).verdict == Verdict::Found);
+}
+
+TEST_CASE("bisect a dump: inputs on which the program is not defined") {
+  const auto program = [](const char* to_shape, const char* reshape) {
+    return fmt::format(R"(@I.ir_module
+class Module:
+    @R.function
+    def main(a: R.Tensor((16,), "float32"), s: R.Tensor((2,), "int64")) -> R.Tensor("float32", ndim=2):
+        R.func_attr({{"relax.force_pure": True}})
+        shape: R.Shape(ndim=2) = {}
+        b: R.Tensor(shape, dtype="float32") = {}
+        return b
+)",
+                       to_shape, reshape);
+  };
+  Dump dump;
+  dump.write("Start", program("R.tensor_to_shape(s)", "R.reshape(a, shape)"));
+  dump.write("Next",
+             program("R.call_packed(\"vm.builtin.tensor_to_shape\", s, ty_args=(R.Shape(ndim=2),))",
+                     "R.call_packed(\"vm.builtin.reshape\", a, shape, ty_args=(R.Tensor(shape, dtype=\"float32\"),))"));
+  const repro::TraceBisection b = bisect(dump);
+  CHECK(b.verdict == Verdict::CannotTell);
+  CHECK(b.why.find("the program is not defined on the inputs: `relax.reshape` of 16 elements") != std::string::npos);
 }
 
 TEST_CASE("bisect a dump: every function has its turn, its values and its memory") {

@@ -157,6 +157,117 @@ TEST_CASE("kernels: without any Relax function each is run by itself") {
   CHECK(tail.kernel->dims == "n=33");
 }
 
+namespace {
+
+// In the program the second kernel is given no negative numbers.
+constexpr const char* kTwoCalls = R"(@I.ir_module
+class Module:
+    @T.prim_func
+    def square(A: T.Buffer((8,), "int32"), B: T.Buffer((8,), "int32")):
+        for i in range(8):
+            B[i] = T.min(T.max(A[i], -100), 100) * T.min(T.max(A[i], -100), 100)
+    @T.prim_func
+    def rest(A: T.Buffer((8,), "int32"), B: T.Buffer((8,), "int32")):
+        for i in range(8):
+            B[i] = T.floormod(A[i], 3)
+    @R.function
+    def main(x: R.Tensor((8,), "int32")) -> R.Tensor((8,), "int32"):
+        cls = Module
+        y = R.call_tir(cls.square, (x,), out_sinfo=R.Tensor((8,), "int32"))
+        z = R.call_tir(cls.rest, (y,), out_sinfo=R.Tensor((8,), "int32"))
+        return z
+)";
+
+std::string program_after(const std::string& program, const std::string& passes) {
+  Loaded loaded(program);
+  source::Diagnostics d;
+  REQUIRE(loaded.session().run_passes(passes, d));
+  return ir::print(loaded.module());
+}
+
+}  // namespace
+
+TEST_CASE("kernels: one whose callers are rewritten in the same stage") {
+  std::string truncated = kTwoCalls;
+  truncated.replace(truncated.find("T.floormod"), 10, "T.truncmod");
+  const std::string before = program_after(kTwoCalls, "CallTIRRewrite"),
+                    after = program_after(kTwoCalls, "CallTIRRewrite,KillAfterLastUse"),
+                    wrong_after = program_after(truncated, "CallTIRRewrite,KillAfterLastUse");
+  REQUIRE(before != after);
+  Folder right, wrong;
+  right.write("CallTIRRewrite", before);
+  right.write("KillAfterLastUse", after);
+  CHECK(right.bisect().verdict == Verdict::Agree);
+  wrong.write("CallTIRRewrite", before);
+  wrong.write("KillAfterLastUse", wrong_after);
+  const repro::TraceBisection b = wrong.bisect();
+  REQUIRE(b.verdict == Verdict::Found);
+  REQUIRE(b.kernel);
+  CHECK(b.kernel->kernel == "rest");
+}
+
+TEST_CASE("kernels: a maximum without its first value is large in fresh memory") {
+  const std::string called = program_after(R"(@I.ir_module
+class Module:
+    @T.prim_func
+    def top(x: T.Buffer((4, 8), "float32"), y: T.Buffer((4,), "float32")):
+        for i, k in T.grid(4, 8):
+            with T.sblock("y"):
+                vi, vk = T.axis.remap("SR", [i, k])
+                with T.init():
+                    y[vi] = T.float32(-1000)
+                y[vi] = T.max(y[vi], x[vi, vk])
+    @R.function
+    def main(x: R.Tensor((4, 8), "float32")) -> R.Tensor((4,), "float32"):
+        cls = Module
+        y = R.call_tir(cls.top, (x,), out_sinfo=R.Tensor((4,), "float32"))
+        return y
+)",
+                                           "CallTIRRewrite");
+  Folder wrong;
+  wrong.write("CallTIRRewrite", called);
+  wrong.write("Wrong", called, "T.float32(-1000.0)", "y[vi]");
+  const repro::TraceBisection b = wrong.bisect();
+  REQUIRE(b.verdict == Verdict::Found);
+  CHECK_FALSE(b.kernel);  // the whole programs differ
+}
+
+TEST_CASE("kernels: one that its callers use in another way from some stage on") {
+  const std::string before = program_after(R"(@I.ir_module
+class Module:
+    @T.prim_func
+    def less(A: T.Buffer((4,), "int32"), B: T.Buffer((4,), "int32"), C: T.Buffer((4,), "int32")):
+        for i in range(4):
+            C[i] = A[i] - T.floormod(B[i], 3)
+    @R.function
+    def main(x: R.Tensor((4,), "int32"), y: R.Tensor((4,), "int32")) -> R.Tensor((4,), "int32"):
+        cls = Module
+        z = R.call_tir(cls.less, (x, y), out_sinfo=R.Tensor((4,), "int32"))
+        return z
+)",
+                                           "CallTIRRewrite");
+  std::string swapped = before;
+  const auto replace = [](std::string& text, const std::string& what, const std::string& with) {
+    const auto at = text.find(what);
+    REQUIRE(at != std::string::npos);
+    text.replace(at, what.size(), with);
+  };
+  replace(swapped, "less(x, y", "less(y, x");
+  replace(swapped, "A[i] - B[i] % 3", "B[i] - A[i] % 3");
+  std::string wrong_after = swapped;
+  replace(wrong_after, "A[i] % 3", "A[i] % 4");
+  Folder right, wrong;
+  right.write("Before", before);
+  right.write("Swapped", swapped);
+  CHECK(right.bisect().verdict == Verdict::Agree);
+  wrong.write("Before", before);
+  wrong.write("Swapped", swapped);
+  wrong.write("Later", wrong_after);
+  const repro::TraceBisection b = wrong.bisect();
+  REQUIRE(b.verdict == Verdict::Found);
+  CHECK(b.stages[b.bad].pass == "Later");
+}
+
 TEST_CASE("kernels: one that cannot be run leaves the verdict open, with its name") {
   Folder folder;
   const std::string calls = R"(@I.ir_module

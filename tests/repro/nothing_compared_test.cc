@@ -133,7 +133,9 @@ TEST_CASE("bisect a dump: stages that give nothing, and folders of other program
   session::Session s({}, &quiet);
   using Verdict = repro::TraceBisection::Verdict;
   const Folder nothing({kNothing, kNothing + "\n"});
-  CHECK(repro::bisect_trace(s, nothing.path(), {}).verdict == Verdict::CannotTell);
+  CHECK(repro::bisect_trace(s, nothing.path(), {}).compared.empty());
+  const Folder renamed({kNothing, program("        y = R.exp(x)\n        return R.tuple()\n", "R.Tuple")});
+  CHECK(repro::bisect_trace(s, renamed.path(), {}).verdict == Verdict::CannotTell);
 
   const std::string one = program("        y = R.add(x, x)\n        return y\n");
   const std::string same_as_one = program("        z = R.add(x, x)\n        return z\n");

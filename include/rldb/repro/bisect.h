@@ -36,7 +36,8 @@ struct KernelDifference {
   std::optional<TensorDifference> difference;
   std::string why;  // the second one fails
   std::string numbers, dims;
-  bool large = false;  // it shows only as an overflow
+  bool large = false;              // it shows only as an overflow
+  bool callers_rewritten = false;  // a function that calls it is another one too
   Program good_program, bad_program;
 };
 

@@ -32,6 +32,7 @@
 #include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"
 #include "rldb/runtime/copy.h"
+#include "rldb/runtime/fresh_memory.h"
 #include "rldb/runtime/shared_memory.h"
 #include "rldb/support/large_stack.h"
 #include "rldb/support/text.h"
@@ -230,7 +231,7 @@ class RelaxEval {
     if (auto own = call_runtime_function(name, args, env_.output)) return std::move(*own);
     if (const auto id = bytecode::find_builtin(name)) {
       if (auto own = call_on_devices(*id, args)) return std::move(*own);
-      if (auto own = call_lowered(*id, args)) return std::move(*own);
+      if (auto own = call_lowered(*id, args)) return poisoned(std::move(*own), true);
       if (auto own = call_back(name, args)) return std::move(*own);
     }
     // They call functions of the program, which are not native here.
@@ -467,10 +468,19 @@ class RelaxEval {
     return std::vector<Value>{std::move(v)};
   }
 
+  // A new storage, or a tensor with memory of its own: nothing is written there yet.
+  Result<Value> poisoned(Result<Value> made, bool only_storages = false) const {
+    if (!env_.nan_memory || !made.ok()) return made;
+    const auto fill = [](auto* data, std::size_t bytes) {
+      if (bytes > 0) std::memset(data, runtime::kFreshByte, bytes);
+    };
+    if (made->is(ValueKind::Storage)) fill(made->storage_ref()->data(), made->storage_ref()->size());
+    if (made->is(ValueKind::Tensor) && !only_storages) fill(made->as_tensor().data(), made->as_tensor().byte_size());
+    return made;
+  }
+
   Result<Value> allocate(const ir::Type* type, Scope& scope) {
-    RLDB_TRY(Value made, allocate_tensor(type, scope));
-    const runtime::Tensor& t = made.as_tensor();
-    if (env_.nan_memory && t.byte_size() > 0) std::memset(t.data(), 0xFF, t.byte_size());
+    RLDB_TRY(Value made, poisoned(allocate_tensor(type, scope)));
     if (env_.watcher) env_.watcher->allocated(made);
     return made;
   }
@@ -617,13 +627,13 @@ class RelaxEval {
     RLDB_TRY(std::vector<Value> args, values(c->args, scope));
     if ((name == op::ToVdevice || name == op::HintOnDevice) && !env_.devices.empty() && !args.empty())
       return watched(name, nullptr, args, [&] { return runtime::on_device(args[0], target_device(c)); });
+    const bool in_storage = args.empty() || args[0].is(ValueKind::Storage) || !row->has(op::Trait::Allocates);
     return watched(name, nullptr, args, [&] {
-      return find_relax_op(row->id)({name, args, env_.output, env_.devices});
+      return poisoned(find_relax_op(row->id)({name, args, env_.output, env_.devices}), in_storage);
     });
   }
 
-  // An operator that was not legalised because types of its operands or result are open gets its code now, if there is
-  // a maker.
+  // An operator that was not legalised because of open types gets its code now, if there is a maker.
   Result<Value> call_unknown(std::string_view name, const ir::Call* c, Scope& scope) {
     const runtime::PackedInfo* f = env_.registry ? env_.registry->find(builtin::CallOperator) : nullptr;
     if (!f || !env_.context || !ir::has_open_type(c))

@@ -5,11 +5,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <unordered_map>
 
 #include "repro/bisect/number_kinds.h"
 #include "repro/bisect/numbers.h"
 #include "repro/compare/match.h"
+#include "repro/cpu_clock.h"
 #include "repro/values.h"
 #include "rldb/ir/equal.h"
 #include "rldb/ir/op_traits.h"
@@ -24,6 +26,9 @@ using runtime::Value;
 using runtime::ValueKind;
 
 namespace {
+
+// Of one computation: a large one does not take all of the time.
+constexpr auto kForOne = std::chrono::milliseconds(1500);
 
 // ---- bindings ----
 
@@ -221,9 +226,11 @@ AloneChecker::Outcome AloneChecker::run(const Pair& pair, const Stage& good_stag
   std::vector<Value> generated;
   for (const session::Argument& a : *made) generated.push_back(a.value);
   bool ran = false;
+  const auto until = CpuClock::now() + kForOne;
   for (const Numbers numbers : kNumbers) {
     for (std::int64_t round = 0; round < rounds_of(generated, numbers); ++round) {
       support::poll();
+      if (ran && CpuClock::now() > until) return {std::nullopt, ran};
       found.good.args = copies(generated);
       for (const Value& v : found.good.args) refill(v, numbers, round);
       found.bad.args = found.good.args;

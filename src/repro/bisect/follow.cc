@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <utility>
 
 #include "repro/bisect/learn.h"
@@ -16,6 +17,7 @@
 #include "rldb/eval/eval.h"
 #include "rldb/ir/attr_name/symbol.h"
 #include "rldb/ir/printer.h"
+#include "rldb/ir/walk.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::repro {
@@ -25,21 +27,34 @@ using runtime::ValueKind;
 
 namespace {
 
+// For tensors without a dtype: that of the function's constants if all have the same one, since operators of two
+// operands want equal dtypes.
+std::string likely_dtype(const ir::Function* f) {
+  std::set<std::string> dtypes;
+  ir::walk(f->body, [&](const ir::Node* n) {
+    const auto* c = ir::as<ir::Constant>(n);
+    const auto* t = c ? ir::as<ir::TensorType>(c->type) : nullptr;
+    if (t && !t->dtype.is_void()) dtypes.insert(runtime::to_string(t->dtype));
+    return true;
+  });
+  return dtypes.size() == 1 ? *dtypes.begin() : "float32";
+}
+
 // Inputs, as text, for parameters whose annotations are incomplete.
 std::vector<std::string> open_inputs(const ir::Function* f, std::int64_t dim, std::uint64_t seed) {
   constexpr int kNdim = 2;
   std::vector<std::string> out;
   for (const ir::Var* p : f->params) {
-    if (const auto* s = ir::as<ir::ShapeType>(p->type); s && !s->has_values && s->ndim > 0) {
+    if (const auto* s = ir::as<ir::ShapeType>(p->type); s && !s->has_values && s->ndim != 0) {
       std::string dims = fmt::format("{}", dim);
-      for (int i = 1; i < s->ndim; ++i) dims += fmt::format(", {}", dim);
+      for (int i = 1; i < (s->ndim > 0 ? s->ndim : kNdim); ++i) dims += fmt::format(", {}", dim);
       out.push_back(fmt::format("{}=shape({})", p->name, dims));
     }
     const auto* t = ir::as<ir::TensorType>(p->type);
     if (!t || t->has_shape || (t->ndim != ir::kUnknownNdim && !t->dtype.is_void())) continue;
     std::string dims;
     for (int i = 0; i < (t->ndim == ir::kUnknownNdim ? kNdim : t->ndim); ++i) dims += fmt::format("{}x", dim);
-    const std::string dtype = t->dtype.is_void() ? "float32" : runtime::to_string(t->dtype);
+    const std::string dtype = t->dtype.is_void() ? likely_dtype(f) : runtime::to_string(t->dtype);
     out.push_back(fmt::format("{}={}{}=rand(seed={})", p->name, dims, dtype, seed + out.size()));
   }
   return out;

@@ -83,6 +83,9 @@ class Follower {
   void forget_reason() { last_reason_.clear(); }
   void note(const std::string& text);
 
+  // The reason why a stage is not compared; the first one is kept.
+  void skip(std::size_t stage, std::string why);
+
  private:
   bool follow(std::size_t i, const ir::Function* f, Point& next, Program& program, std::string& why);
   bool set_constants(const Stage& stage, Point& next, Program& program, std::string& why);
@@ -103,7 +106,6 @@ class Follower {
   bool is_meant(const Stage& stage, const Outcome& reference, const Outcome& o) const;
   std::optional<std::string> cannot_be_expected() const;
   bool is_as_expected(std::size_t stage, const Outcome& o);
-  void skip(std::size_t stage, std::string why);
 
   session::Session& session_;
   const Tolerances& tolerances_;

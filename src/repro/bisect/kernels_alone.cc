@@ -10,6 +10,7 @@
 
 #include "repro/bisect/meant.h"
 #include "repro/bisect/signature.h"
+#include "repro/bisect/stage_functions.h"
 #include "repro/dims.h"
 #include "repro/values.h"
 #include "rldb/ir/equal.h"
@@ -31,6 +32,8 @@ constexpr std::int64_t kKernelDims[] = {7, 17, 1, 2, 16, 33, 64};
 constexpr std::uint64_t kKernelStatements = 400'000;
 // Of one kernel and one choice of dims, so that a large one does not take all of the time.
 constexpr double kForOneKernel = 0.4;
+// More, while none of its versions has run.
+constexpr double kUntilOneRuns = 2;
 
 // Of this process, in seconds: other work on the machine makes no check shorter.
 double spent() { return double(std::clock()) / CLOCKS_PER_SEC; }
@@ -42,16 +45,10 @@ std::string interface_of(const ir::PrimFunc* f) {
   return text;
 }
 
-bool names(const ir::Expr* function, std::string_view kernel) {
-  bool found = false;
-  const auto* f = as<ir::Function>(function);
-  if (f)
-    ir::walk(f->body, [&](const ir::Node* n) {
-      const auto* g = as<ir::GlobalVar>(n);
-      found = found || (g && g->name == kernel);
-      return !found;
-    });
-  return found;
+// Apart from their attributes, which do not change what they compute.
+bool same_code(ir::Context& ctx, const ir::PrimFunc* a, const ir::PrimFunc* b) {
+  const auto bare = [&](const ir::PrimFunc* f) { return ctx.prim_func(f->params, f->ret_type, f->body, {}, f->s_tir); };
+  return ir::structural_equal(bare(a), bare(b));
 }
 
 // Functions of `now` that are not as they were: a kernel that they call may have got another meaning under its name.
@@ -123,14 +120,16 @@ void KernelChecker::collect() {
       last_seen[name] = k;
       const ir::PrimFunc* before = follows ? all.back().back().kernel : nullptr;
       if (before == f || (before && ir::structural_equal(before, f))) continue;
-      bool same_meaning = before && interface_of(before) == interface_of(f);
-      if (same_meaning) {
+      const bool same_interface = before && interface_of(before) == interface_of(f);
+      bool callers_rewritten = false;
+      if (same_interface) {
         if (!changed) changed = rewritten(modules[k - 1].second, module);
-        same_meaning =
-            std::none_of(changed->begin(), changed->end(), [&](const ir::Expr* caller) { return names(caller, name); });
+        callers_rewritten = std::any_of(changed->begin(), changed->end(),
+                                        [&](const ir::Expr* caller) { return calls_function(caller, name); });
       }
-      if (!same_meaning) all.emplace_back();
-      all.back().push_back({stage, module, f});
+      if (callers_rewritten && same_code(session_.context(), before, f)) continue;
+      if (!same_interface) all.emplace_back();
+      all.back().push_back({stage, module, f, callers_rewritten});
     }
   }
   for (auto& [name, all] : kernels)
@@ -169,7 +168,8 @@ KernelChecker::Checked KernelChecker::check_in_time(std::size_t index) {
   return check_one(index, kForOneKernel);
 }
 
-std::optional<KernelDifference> KernelChecker::check(double seconds, OtherRanks* others, std::string_view kind) {
+std::optional<KernelDifference> KernelChecker::check(double seconds, const KeptMeaning& kept, OtherRanks* others,
+                                                     std::string_view kind) {
   start(seconds);
   std::vector<std::string> questions;
   for (std::size_t i = 0; i < changed_.size(); ++i)
@@ -178,7 +178,7 @@ std::optional<KernelDifference> KernelChecker::check(double seconds, OtherRanks*
     const auto parts = from_parts(q);
     return answer_to(parts->back(), seconds);
   });
-  std::optional<std::size_t> first, bad;
+  std::map<std::size_t, std::size_t> differ;  // by index: the stage
   for (std::size_t i = 0; i < answers.size(); ++i) {
     const auto parts = from_parts(answers[i]);
     if (!parts || parts->size() < 2) continue;
@@ -186,13 +186,38 @@ std::optional<KernelDifference> KernelChecker::check(double seconds, OtherRanks*
     if ((*parts)[1] == "1") compared_.push_back(changed_[i].first);
     for (std::size_t k = 2; k + 1 < parts->size(); k += 2)
       not_run_.push_back({changed_[i].first, number((*parts)[k]), (*parts)[k + 1]});
-    if ((*parts)[0].empty() || (bad && number((*parts)[0]) >= *bad)) continue;
-    first = i;
-    bad = number((*parts)[0]);
+    if (!(*parts)[0].empty()) differ[i] = number((*parts)[0]);
   }
-  if (!first) return std::nullopt;
-  if (const auto it = found_.find(*first); it != found_.end()) return it->second;
-  return check_one(*first, seconds).difference;  // another rank found it
+  return first_of(std::move(differ), seconds, kept);
+}
+
+// The earliest of these differences. One that comes with another meaning is none: the versions from there on are
+// compared with each other.
+std::optional<KernelDifference> KernelChecker::first_of(std::map<std::size_t, std::size_t> differ, double seconds,
+                                                        const KeptMeaning& kept) {
+  while (!differ.empty()) {
+    support::poll();
+    const auto first = std::min_element(differ.begin(), differ.end(),
+                                        [](const auto& a, const auto& b) { return a.second < b.second; });
+    const std::size_t index = first->first;
+    differ.erase(first);
+    const auto known = found_.find(index);
+    auto found = known != found_.end() ? known->second : check_one(index, seconds).difference;  // another rank found it
+    if (!found || !found->callers_rewritten || (kept && kept(*found))) {
+      if (found) return found;
+      continue;
+    }
+    const auto& [name, versions] = changed_[index];
+    const auto from =
+        std::find_if(versions.begin(), versions.end(), [&](const Version& v) { return v.stage == found->bad; });
+    if (versions.end() - from < 2) continue;
+    changed_.emplace_back(std::string(name), Versions(from, versions.end()));
+    if (const Checked rest = check_in_time(changed_.size() - 1); rest.difference) {
+      found_[changed_.size() - 1] = *rest.difference;
+      differ[changed_.size() - 1] = rest.difference->bad;
+    }
+  }
+  return std::nullopt;
 }
 
 Program KernelChecker::program(const std::string& name, const Version& version, const std::vector<Value>& args) const {
@@ -236,17 +261,18 @@ KernelChecker::Outcome KernelChecker::execute(const std::string& name, const Ver
   return o;
 }
 
-// Arguments of each kind, on which the first version runs.
-std::vector<KernelChecker::Attempt> KernelChecker::attempts(const std::string& name, const Version& first,
-                                                            std::string& why) {
+// Arguments of each kind, one after the other until `look` has seen enough: all of them together may not fit into
+// memory.
+void KernelChecker::attempt(const std::string& name, const Version& first, std::string& why,
+                            const std::function<bool(const Attempt&)>& look) {
   const session::Options given = session_.options();
   std::vector<std::int64_t> dims(std::begin(kKernelDims), std::end(kKernelDims));
   for (const std::int64_t width : widths_of(first.kernel))
     for (const std::int64_t dim : {width, width + 1, 2 * width - 1})
       if (std::find(dims.begin(), dims.end(), dim) == dims.end()) dims.push_back(dim);
   if (!has_symbols(first.kernel)) dims.resize(1);
-  std::vector<Attempt> out;
-  for (std::size_t k = 0; k < dims.size(); ++k) {
+  bool enough = false;
+  for (std::size_t k = 0; k < dims.size() && !enough; ++k) {
     support::poll();
     session_.options() = given;
     session_.options().default_dim = dims[k];
@@ -261,16 +287,16 @@ std::vector<KernelChecker::Attempt> KernelChecker::attempts(const std::string& n
     std::vector<Value> generated;
     for (const session::Argument& a : *made) generated.push_back(a.value);
     const std::string text = has_symbols(first.kernel) ? dims_text(session_.options(), first.kernel) : std::string();
+    session_.options() = given;
     for (const Numbers numbers : kNumbers)
-      for (std::int64_t round = 0; round < rounds_of(generated, numbers); ++round) {
+      for (std::int64_t round = 0; round < rounds_of(generated, numbers) && !enough; ++round) {
         Attempt a{copies(generated), numbers, text};
         for (const Value& v : a.args) refill(v, numbers, round);
-        out.push_back(std::move(a));
+        enough = !look(a);
         if (k > 0 && round > 0) break;
       }
   }
   session_.options() = given;
-  return out;
 }
 
 std::optional<KernelDifference> KernelChecker::compare_on(const std::string& name, const Versions& versions,
@@ -295,6 +321,9 @@ std::optional<KernelDifference> KernelChecker::compare_on(const std::string& nam
     }
     KernelDifference d;
     d.kernel = name;
+    d.callers_rewritten =
+        std::any_of(versions.begin() + std::ptrdiff_t(before) + 1, versions.begin() + std::ptrdiff_t(i) + 1,
+                    [](const Version& v) { return v.callers_rewritten; });
     d.good = versions[i].stage;
     while (d.good > versions[before].stage && (--d.good, !stages_[d.good].kernels)) {
     }
@@ -318,13 +347,13 @@ KernelChecker::Checked KernelChecker::check_one(std::size_t index, double second
   std::string problem;
   Checked out;
   std::optional<KernelDifference>& first = out.difference;
-  for (const Attempt& a : attempts(name, versions[0], problem)) {
+  attempt(name, versions[0], problem, [&](const Attempt& a) {
     const bool ran = std::any_of(seen.begin(), seen.end(), [](const Seen& v) { return v.ran; });
-    if (ran && spent() > until) break;
+    if (spent() > (ran ? until : until + kUntilOneRuns)) return false;
     auto found = compare_on(name, versions, a, seen);
     if (found && (!first || found->bad < first->bad)) first = std::move(found);
-    if (first && first->bad == versions[1].stage) break;
-  }
+    return !first || first->bad != versions[1].stage;
+  });
   for (std::size_t i = 1; i < versions.size(); ++i) {
     if (seen[i].ran) continue;
     const std::string& reason = !seen[i].why.empty() ? seen[i].why : !seen[0].why.empty() ? seen[0].why : problem;

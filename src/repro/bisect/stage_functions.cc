@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "rldb/ir/equal.h"
 #include "rldb/ir/stmt.h"
 #include "rldb/ir/walk.h"
 #include "rldb/support/entry_function.h"
@@ -49,6 +50,24 @@ bool has_loops_by_data(const ir::Module* module) {
         return !found;
       });
   return found;
+}
+
+bool calls_function(const ir::Expr* function, std::string_view name) {
+  bool found = false;
+  const auto* f = function ? ir::as<ir::Function>(function) : nullptr;
+  if (f)
+    ir::walk(f->body, [&](const ir::Node* n) {
+      const auto* g = ir::as<ir::GlobalVar>(n);
+      found = found || (g && g->name == name);
+      return !found;
+    });
+  return found;
+}
+
+bool are_all_the_same(const std::vector<Stage>& stages) {
+  const bool known = std::all_of(stages.begin(), stages.end(), [](const Stage& s) { return s.kernels && !s.unfilled; });
+  const auto changes = [](const Stage& a, const Stage& b) { return !ir::structural_equal(a.kernels, b.kernels); };
+  return known && stages.size() > 1 && std::adjacent_find(stages.begin(), stages.end(), changes) == stages.end();
 }
 
 }  // namespace rldb::repro

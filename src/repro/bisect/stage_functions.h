@@ -1,10 +1,12 @@
-// Facts about the functions of a stage's module, which decide how it is run. Room-private.
+// Facts about the functions of stages, which decide how they are run. Room-private.
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "rldb/ir/module.h"
+#include "rldb/repro/dump.h"
 
 namespace rldb::repro {
 
@@ -15,5 +17,9 @@ bool find_public(const ir::Module* module, const std::string& name);
 bool has_open_dims(const ir::Module* module);
 // Kernels whose loops depend on values that they read: with arbitrary integers such a kernel might not terminate.
 bool has_loops_by_data(const ir::Module* module);
+// A Relax function that names this function or kernel.
+bool calls_function(const ir::Expr* function, std::string_view name);
+// All stages are read, and each is the same as the one before it: that needs no run.
+bool are_all_the_same(const std::vector<Stage>& stages);
 
 }  // namespace rldb::repro

@@ -108,9 +108,12 @@ std::string text_of_agreement(const TraceBisection& b, std::size_t runnable) {
   std::string text;
   if (b.verdict == TraceBisection::Verdict::CannotTell) text += "cannot tell: " + b.why + "\n";
   if (b.verdict == TraceBisection::Verdict::Agree) {
+    if (b.compared.empty() && b.kernels_compared.empty())
+      return fmt::format("no pass changed the program: its {} stages are all the same\n", b.stages.size());
     const char* which = runnable == b.stages.size() ? "all stages" : "all stages that can be run";
     const char* parts = b.anew.empty() ? "" : ", in parts that were not compared with each other";
-    text += fmt::format("{} agree on {}{}\n{}", which, fmt::join(b.compared, ", "), parts, memory_of(b.memory));
+    if (!b.compared.empty())
+      text += fmt::format("{} agree on {}{}\n{}", which, fmt::join(b.compared, ", "), parts, memory_of(b.memory));
     if (b.by_themselves + b.not_by_themselves > 0)
       text += fmt::format("{} that changed agree too, each run by itself{}\n",
                           support::counted(b.by_themselves, "computation"),

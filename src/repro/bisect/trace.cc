@@ -8,12 +8,15 @@
 #include <span>
 
 #include "repro/bisect/alone.h"
+#include "repro/bisect/defined.h"
 #include "repro/bisect/follow.h"
+#include "repro/bisect/kept_meaning.h"
 #include "repro/bisect/kernels_alone.h"
 #include "repro/bisect/meant.h"
 #include "repro/bisect/number_kinds.h"
 #include "repro/bisect/numbers.h"
 #include "repro/bisect/round_seen.h"
+#include "repro/bisect/rounds.h"
 #include "repro/bisect/stage_functions.h"
 #include "repro/bisect/stages.h"
 #include "repro/bisect/storage_sizes.h"
@@ -36,29 +39,7 @@ using Clock = CpuClock;
 using Step = Follower::Step;
 
 using Inputs = Follower::Inputs;
-
-struct Dims {
-  std::int64_t value;
-  bool apart = false;             // several symbolic dims have different values
-  Inputs inputs = Inputs::Usual;  // with some, a single wrong element is lost on the way
-};
-constexpr Dims kDims[] = {{7, true}, {7}, {7, false, Inputs::Other}, {7, false, Inputs::Large}, {1}, {16}, {2}};
-constexpr Dims kStaticDims[] = {{7}, {7, false, Inputs::Other}, {7, false, Inputs::Large}};
-constexpr std::uint64_t kOtherInputs = 0x5eed;
-// Tried only while no stage runs with the others: sizes that programs often require.
-constexpr Dims kOtherDims[] = {{4}, {8}, {3}, {32}, {64}, {10}};
-// After this long no other dims are tried, and no more stages one by one.
-constexpr auto kEnough = std::chrono::seconds(4);
-// For computations that changed and are run by themselves, after that.
-constexpr auto kForSingles = std::chrono::seconds(6);
-// For kernels by themselves, in seconds of this process.
-constexpr double kForKernels = 6;
-// After this long no other function is started.
-constexpr auto kTooMuch = std::chrono::seconds(8);
-// Limit for one evaluated run (kernels that cannot be compiled): some tenths of a second.
-constexpr std::uint64_t kStatements = 5'000'000;
-// In longer runs of stages that are compared with one, the last is checked first.
-constexpr std::size_t kLongRun = 24;
+using Dims = TraceDims;
 
 // Questions to other ranks, and answers about single computations.
 constexpr std::string_view kRound = "round", kKernel = "kernel", kSingle = "single";
@@ -94,6 +75,10 @@ class TraceBisector {
     if (!first_) {
       out_.why = "no stage can be run";
       look_at_kernels();
+      if (out_.verdict == TraceBisection::Verdict::CannotTell && are_all_the_same(out_.stages)) {
+        out_.verdict = TraceBisection::Verdict::Agree;
+        out_.why.clear();
+      }
       return;
     }
     std::vector<Tried>& functions = functions_;
@@ -173,8 +158,18 @@ class TraceBisector {
         std::all_of(out_.stages.begin(), out_.stages.end(), [](const Stage& s) { return s.module || s.is_empty; });
     if (same && all_read && first != last)
       out_.unchanged.push_back(f.name);
+    else if (f.why == kNoValue)
+      follower_.note(fmt::format("`{}` gives no value", f.name));
+    else if (f.why.empty() && is_part_of_another(f.name))
+      follower_.note(fmt::format("`{}` is not a function in all stages; it is compared in those that call it", f.name));
     else
       out_.alone.push_back(f.why.empty() ? f.name : f.name + " (" + f.why + ")");
+  }
+
+  // A pass made a kernel of it, or gave it other parameters: those that call it are compared.
+  bool is_part_of_another(const std::string& name) const {
+    return std::any_of(out_.compared.begin(), out_.compared.end(),
+                       [&](const std::string& other) { return calls_function(first_->module->find(other), name); });
   }
 
   // The program gives other values than the framework before any pass that is in the folder.
@@ -220,6 +215,11 @@ class TraceBisector {
 
   void tell_nothing_compared(const std::vector<Tried>& functions) {
     out_.why = "no two stages could be compared";
+    if (are_all_the_same(out_.stages) && (what_.function.empty() || find_public(first_->module, what_.function))) {
+      out_.verdict = TraceBisection::Verdict::Agree;
+      out_.why.clear();
+      return;
+    }
     if (is_one_program()) out_.why += ": those that can be run are one program";
     if (!what_.function.empty() && !find_public(first_->module, what_.function))
       out_.why = fmt::format("there is no public function `{}` in {}", what_.function, first_->file);
@@ -490,11 +490,16 @@ class TraceBisector {
 
   bool found(std::size_t stage, const Program& program) {
     if (only_looks_) return true;
+    const Trace good = record(session_, at_.program);
+    if (const std::string why = wrong_shapes(session_.context(), at_.program.module, at_.program.function, good);
+        !why.empty()) {
+      follower_.skip(stage, "the program is not defined on the inputs: " + why);
+      return false;
+    }
     out_.verdict = TraceBisection::Verdict::Found;
     out_.good = at_.previous;
     out_.bad = stage;
     out_.function = program.function;
-    const Trace good = record(session_, at_.program);
     const Trace bad = record(session_, program);
     out_.large = is_large_;
     out_.comparison = compare(session_, good, bad, program, is_large_ ? of_large_numbers(tolerances_) : tolerances_);
@@ -515,7 +520,17 @@ class TraceBisector {
   void look_at_kernels() {
     const session::Options given = session_.options();
     if (progress_) progress_(0, out_.stages.size(), "kernels");
-    auto found = kernels_.check(kForKernels, others_ ? &*others_ : nullptr, kKernel);
+    const auto kept = [&](const KernelDifference& d) {
+      const session::Options of_kernels = session_.options();
+      session_.options() = given;
+      const bool is_kept = std::any_of(functions_.begin(), functions_.end(), [&](const Tried& f) {
+        const auto traces = traces_of(f, d.good, d.bad);
+        return traces && keeps_its_meaning(traces->first, traces->second, d.kernel, tolerances_);
+      });
+      session_.options() = of_kernels;
+      return is_kept;
+    };
+    auto found = kernels_.check(kForKernels, kept, others_ ? &*others_ : nullptr, kKernel);
     session_.options() = given;
     if (!kernels_.compared().empty()) note_all_numbers();
     out_.kernels_compared = kernels_.compared();
@@ -633,37 +648,26 @@ class TraceBisector {
     return run_single(singles_of(k)[i], k).found;
   }
 
-  // The operands of the computation, and its result, have equal values when the two whole programs run.
   bool is_one_computation(const AloneChecker::Found& f, std::size_t k, const std::vector<Tried>& functions) {
-    // A tensor that a callee computed belongs to the callee.
-    const auto value_of = [&](const Trace& t, const std::string& name) -> const runtime::Value* {
-      const runtime::Value* of_callee = nullptr;
-      for (const Event& e : t.events) {
-        if (std::find(e.names.begin(), e.names.end(), name) == e.names.end()) continue;
-        if (e.function == f.bad.function) return &e.value;
-        if (!of_callee) of_callee = &e.value;
-      }
-      return of_callee;
-    };
-    for (const Tried& tried : functions) {
-      if (!was_compared(tried.name) || tried.at.previous == kNoStage) continue;
-      Point at = tried.at;
-      Program ignored;
-      follower_.attempt(order_[k - 1], tried.name, at, ignored);
-      if (at.previous != order_[k - 1]) continue;
-      const Trace good = record(session_, at.program);
-      follower_.attempt(order_[k], tried.name, at, ignored);
-      if (at.previous != order_[k]) continue;
-      const Trace bad = record(session_, at.program);
-      const auto same = [&](const std::string& name) {
-        const runtime::Value *a = value_of(good, name), *b = value_of(bad, name);
-        return a && b && !difference(*a, *b, tolerances_);
-      };
-      // Its own value too, or the name may mean another tensor; but where results are NaN, it may be what is wrong.
-      const bool is_lost = f.related && not_finite(good.result) > 0;
-      if (std::all_of(f.reads.begin(), f.reads.end(), same) && (is_lost || same(f.binding))) return true;
+    return std::any_of(functions.begin(), functions.end(), [&](const Tried& tried) {
+      const auto traces = traces_of(tried, order_[k - 1], order_[k]);
+      return traces && is_one_in_both(f, traces->first, traces->second, tolerances_);
+    });
+  }
+
+  // The runs of a function that was compared, in two stages.
+  std::optional<std::pair<Trace, Trace>> traces_of(const Tried& tried, std::size_t good, std::size_t bad) {
+    if (!was_compared(tried.name) || tried.at.previous == kNoStage) return std::nullopt;
+    Point at = tried.at;
+    Program ignored;
+    std::optional<Trace> first;
+    for (const std::size_t stage : {good, bad}) {
+      if (!can_run(out_.stages[stage])) return std::nullopt;
+      follower_.attempt(stage, tried.name, at, ignored);
+      if (at.previous != stage) return std::nullopt;
+      if (!first) first = record(session_, at.program);
     }
-    return false;
+    return std::pair{std::move(*first), record(session_, at.program)};
   }
 
   void found_alone(const AloneChecker::Found& f, std::size_t k) {

@@ -10,6 +10,7 @@
 #include "codegen/llvm/engine/guard.h"
 #include "codegen/llvm/engine/pieces.h"
 #include "rldb/runtime/any_contents.h"
+#include "rldb/runtime/fresh_memory.h"
 
 namespace rldb::codegen {
 
@@ -68,9 +69,9 @@ void* allocate_any(std::uint64_t bytes) {
   return allocate(bytes);
 }
 
-void* allocate_nan(std::uint64_t bytes) {
+void* allocate_fresh(std::uint64_t bytes) {
   void* made = allocate_any(bytes);
-  if (made) std::memset(made, 0xFF, bytes);
+  if (made) std::memset(made, runtime::kFreshByte, bytes);
   return made;
 }
 
@@ -244,7 +245,7 @@ std::span<const HelperSymbol> helper_symbols() {
   static const HelperSymbol symbols[] = {
       {"rldb_alloc", address(allocate)},
       {"rldb_alloc_any", address(allocate_any)},
-      {"rldb_alloc_nan", address(allocate_nan)},
+      {"rldb_alloc_fresh", address(allocate_fresh)},
       {kAccessHelper, address(note_access)},
       {"rldb_bytes", address(bytes_of)},
       {"rldb_panel", address(panel)},

@@ -8,6 +8,7 @@
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/threads.h"
 #include "rldb/ir/walk.h"
+#include "rldb/runtime/fresh_memory.h"
 #include "rldb/schedule/schedule.h"
 
 namespace rldb::codegen {
@@ -19,8 +20,6 @@ namespace {
 
 constexpr std::uint64_t kMaxStackAllocation = 4096;
 constexpr std::uint64_t kMaxStack = 64 * 1024;
-// NaN for a float that has it in each of its bytes.
-constexpr std::uint8_t kNanByte = 0xFF;
 
 }  // namespace
 
@@ -46,7 +45,7 @@ Memory Lowering::allocate(std::vector<Value*> extents, DType dtype, std::string_
     made->setAlignment(llvm::Align(64));
     if (unwritten) {
       b_.SetInsertPoint(made->getParent(), std::next(made->getIterator()));
-      b_.CreateMemSet(made, b_.getInt8(options_.nan_memory ? kNanByte : 0), bytes, llvm::Align(64));
+      b_.CreateMemSet(made, b_.getInt8(options_.nan_memory ? runtime::kFreshByte : 0), bytes, llvm::Align(64));
     }
     return {made, i64(std::int64_t(bytes))};
   }
@@ -58,7 +57,7 @@ Memory Lowering::allocate(std::vector<Value*> extents, DType dtype, std::string_
     Value* both = b_.CreateBinaryIntrinsic(llvm::Intrinsic::umul_with_overflow, size, n);
     size = b_.CreateSelect(b_.CreateExtractValue(both, 1), i64(-1), b_.CreateExtractValue(both, 0));
   }
-  const char* name_of_helper = !unwritten ? "rldb_alloc_any" : options_.nan_memory ? "rldb_alloc_nan" : "rldb_alloc";
+  const char* name_of_helper = !unwritten ? "rldb_alloc_any" : options_.nan_memory ? "rldb_alloc_fresh" : "rldb_alloc";
   auto callee = helper(name_of_helper, b_.getPtrTy(), {b_.getInt64Ty()});
   if (auto* f = llvm::dyn_cast<llvm::Function>(callee.getCallee())) f->addRetAttr(llvm::Attribute::NoAlias);
   Value* made = b_.CreateCall(callee, {size}, llvm::StringRef(name));

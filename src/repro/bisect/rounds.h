@@ -1,0 +1,37 @@
+// The rounds in which the stages of a folder run, and how long a search may take. Room-private.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+#include "repro/bisect/follow.h"
+
+namespace rldb::repro {
+
+// One round of a function through the stages.
+struct TraceDims {
+  std::int64_t value;
+  bool apart = false;                                 // several symbolic dims have different values
+  Follower::Inputs inputs = Follower::Inputs::Usual;  // with some, a single wrong element is lost on the way
+};
+inline constexpr TraceDims kDims[] = {
+    {7, true}, {7}, {7, false, Follower::Inputs::Other}, {7, false, Follower::Inputs::Large}, {1}, {16}, {2}};
+inline constexpr TraceDims kStaticDims[] = {
+    {7}, {7, false, Follower::Inputs::Other}, {7, false, Follower::Inputs::Large}};
+inline constexpr std::uint64_t kOtherInputs = 0x5eed;
+// Tried only while no stage runs with the others: sizes that programs often require.
+inline constexpr TraceDims kOtherDims[] = {{4}, {8}, {3}, {32}, {64}, {10}};
+// After this long no other dims are tried, and no more stages one by one.
+inline constexpr auto kEnough = std::chrono::seconds(4);
+// For computations that changed and are run by themselves, after that.
+inline constexpr auto kForSingles = std::chrono::seconds(6);
+// For kernels by themselves, in seconds of this process.
+inline constexpr double kForKernels = 6;
+// After this long no other function is started.
+inline constexpr auto kTooMuch = std::chrono::seconds(8);
+// Limit for one evaluated run (kernels that cannot be compiled): some tenths of a second.
+inline constexpr std::uint64_t kStatements = 5'000'000;
+// In longer runs of stages that are compared with one, the last is checked first.
+inline constexpr std::size_t kLongRun = 24;
+
+}  // namespace rldb::repro
