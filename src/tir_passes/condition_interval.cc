@@ -18,6 +18,23 @@ namespace {
 
 constexpr int kMaxLinearDepth = 500;
 
+// Whether sums of some such numbers stay in the dtype.
+bool is_far_from_limits(DType t, std::int64_t n) {
+  if (t.bits < 8) return false;
+  const std::int64_t most = std::int64_t(1) << (t.bits - 4);
+  return -most < n && n < most;
+}
+
+bool has_large_number(const Expr* e) {
+  bool found = false;
+  walk(e, [&](const Node* n) {
+    const auto* number = as<IntImm>(n);
+    found = found || (number && !is_far_from_limits(e->dtype(), number->value));
+    return !found;
+  });
+  return found;
+}
+
 // factor * v + rest
 struct Linear {
   std::int64_t factor;
@@ -105,7 +122,7 @@ class Solver {
       return quotient == nullptr;
     });
     const auto d = quotient ? const_int(quotient->b) : std::nullopt;
-    if (!d || *d <= 0) return std::nullopt;
+    if (!d || *d <= 0 || has_large_number(e)) return std::nullopt;
     const Var* q = ctx_.var("q", quotient->type);
     const auto of_q = linear(ctx_, Replaced(ctx_, quotient, q).rewrite(e), q);
     if (!of_q || of_q->factor == 0 || of_q->factor == std::numeric_limits<std::int64_t>::min() ||
@@ -114,12 +131,23 @@ class Solver {
     const auto number = [&](std::int64_t n) { return ctx_.int_imm(e->dtype(), n); };
     const Expr* by = number(std::abs(of_q->factor));
     if (of_q->factor < 0) {
-      const Expr* most = floor_div(ctx_, of_q->rest, by);
+      const Expr* most = analyzer_.simplify(floor_div(ctx_, of_q->rest, by));
+      if (!is_small(most, *d)) return std::nullopt;
       const Expr* last = add(ctx_, mul(ctx_, most, number(*d)), number(*d - 1));
       return non_negative(sub(ctx_, last, quotient->a));
     }
-    const Expr* least = floor_div(ctx_, sub(ctx_, sub(ctx_, by, number(1)), of_q->rest), by);
+    const Expr* least = analyzer_.simplify(floor_div(ctx_, sub(ctx_, sub(ctx_, by, number(1)), of_q->rest), by));
+    if (!is_small(least, *d)) return std::nullopt;
     return non_negative(sub(ctx_, quotient->a, mul(ctx_, least, number(*d))));
+  }
+
+  // Whether the product is known to be so small that a border computed of it does not wrap.
+  bool is_small(const Expr* e, std::int64_t times) {
+    const Bounds range = analyzer_.bounds(e);
+    std::int64_t low = 0, high = 0;
+    return range.min && range.max && !__builtin_mul_overflow(*range.min, times, &low) &&
+           !__builtin_mul_overflow(*range.max, times, &high) && is_far_from_limits(e->dtype(), low) &&
+           is_far_from_limits(e->dtype(), high);
   }
 
   // An expression with a variable in the place of a part.

@@ -20,16 +20,30 @@ std::vector<const Stmt*> statements(const Stmt* s) {
   return {s};
 }
 
-// The stores of a block's body or init; variables that it binds are replaced by their values. False: something else.
+// Whether an expression reads what one of the stores has written.
+bool reads_written(const Expr* e, const std::vector<const BufferStore*>& stores) {
+  bool found = false;
+  walk(e, [&](const Node* n) {
+    if (const auto* load = as<BufferLoad>(n))
+      found = found || std::any_of(stores.begin(), stores.end(),
+                                   [&](const BufferStore* s) { return s->buffer->data == load->buffer->data; });
+    return !found;
+  });
+  return found;
+}
+
+// The stores of a block's body or init, which may be done in any order; variables that it binds are replaced by their
+// values. False: something else.
 bool stores_of(Context& ctx, const Stmt* s, std::vector<const BufferStore*>& out) {
   VarMap values;
   for (const Stmt* part : statements(s)) {
     if (const auto* bind = as<BindStmt>(part)) {
+      if (reads_written(bind->value, out)) return false;
       values[bind->var] = substitute(ctx, bind->value, values);
       continue;
     }
     const auto* store = as<BufferStore>(part);
-    if (!store || store->predicate) return false;
+    if (!store || store->predicate || reads_written(store->value, out)) return false;
     out.push_back(ctx.store(store->buffer, substitute(ctx, store->value, values), store->indices));
   }
   return !out.empty();

@@ -175,14 +175,15 @@ struct Memory {
 
 class Sharing : public Rewriter {
  public:
-  Sharing(Context& ctx, const Aliases& aliases) : Rewriter(ctx), aliases_(aliases), analyzer_(ctx) {}
+  Sharing(Context& ctx, const Aliases& aliases, const PrimFunc* f) : Rewriter(ctx), aliases_(aliases), analyzer_(ctx) {
+    for (const PrimParam& p : f->params) {
+      given_.insert(p.var);
+      for (const Expr* e : p.buffer ? sizes_of(p.buffer) : std::vector<const Expr*>{})
+        if (const auto* v = as<Var>(e)) given_.insert(v);
+    }
+  }
 
   const Stmt* run(const Stmt* body) {
-    walk(body, [&](const Node* n) {
-      if (const auto* loop = as<ForStmt>(n)) defined_.insert(loop->var);
-      if (const auto* bind = as<BindStmt>(n)) defined_.insert(bind->var);
-      return true;
-    });
     const Stmt* made = rewrite(body);
     if (hoisted_.empty()) return made;
     std::vector<const Stmt*> all = hoisted_;
@@ -255,9 +256,21 @@ class Sharing : public Rewriter {
   // size is computed in the function, or each thread or iteration needs its own.
   bool is_hoisted(const Buffer* b, const std::unordered_map<const Buffer*, const Buffer*>& taken) {
     if (!alone_ || taken.contains(b)) return false;
-    std::vector<const Var*> sizes;
-    for (const Expr* dim : b->shape) collect_vars(dim, sizes);
-    return std::none_of(sizes.begin(), sizes.end(), [&](const Var* v) { return defined_.contains(v); });
+    bool known = true;
+    for (const Expr* size : sizes_of(b))
+      walk(size, [&](const Node* n) {
+        const auto* v = as<Var>(n);
+        if (isa<BufferLoad>(n) || (v && !given_.contains(v))) known = false;
+        return known;
+      });
+    return known;
+  }
+
+  static std::vector<const Expr*> sizes_of(const Buffer* b) {
+    std::vector<const Expr*> out(b->shape.begin(), b->shape.end());
+    out.insert(out.end(), b->strides.begin(), b->strides.end());
+    if (b->elem_offset) out.push_back(b->elem_offset);
+    return out;
   }
 
   const Stmt* without_annotations(const Stmt* s) {
@@ -354,7 +367,7 @@ class Sharing : public Rewriter {
 
   const Aliases& aliases_;
   Analyzer analyzer_;
-  Pointers defined_;                  // variables that the function's statements define
+  Pointers given_;                    // variables that the function's parameters define
   std::vector<const Stmt*> hoisted_;  // allocations that come first
   bool alone_ = true;                 // no other thread or iteration runs at the same time
   std::vector<const Buffer*> free_;   // memory of enclosing sequences that is currently unused
@@ -365,7 +378,7 @@ class Sharing : public Rewriter {
 Result<const Module*> storage_rewrite(PassEnv& env, const Module* module, const NoOptions&) {
   return map_prim_funcs(env, module, [&](std::string_view, const PrimFunc* f) -> Result<const PrimFunc*> {
     const Aliases aliases(f->body);
-    return with_body(env.ctx, f, Sharing(env.ctx, aliases).run(f->body));
+    return with_body(env.ctx, f, Sharing(env.ctx, aliases, f).run(f->body));
   });
 }
 

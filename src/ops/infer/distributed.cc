@@ -3,7 +3,6 @@
 #include "ops/infer/distributed.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "ops/infer/shard_rules.h"
 #include "rldb/ir/op_attr/axis_attr.h"
@@ -13,36 +12,6 @@
 
 namespace rldb::ops {
 namespace {
-
-// "S[0], R": for each mesh axis the tensor axis that is divided along it, or kReplica.
-std::optional<std::vector<int>> parse_placement(std::string_view text) {
-  std::vector<int> out;
-  while (!text.empty()) {
-    const std::size_t comma = std::min(text.find(','), text.size());
-    std::string_view item = text.substr(0, comma);
-    text.remove_prefix(std::min(comma + 1, text.size()));
-    while (item.starts_with(' ')) item.remove_prefix(1);
-    while (item.ends_with(' ')) item.remove_suffix(1);
-    if (item == "R") {
-      out.push_back(kReplica);
-    } else if (item.starts_with("S[") && item.ends_with("]")) {
-      int axis = 0;
-      const auto [end, error] = std::from_chars(item.data() + 2, item.data() + item.size() - 1, axis);
-      if (error != std::errc() || end != item.data() + item.size() - 1) return std::nullopt;
-      out.push_back(axis);
-    } else {
-      return std::nullopt;
-    }
-  }
-  return out;
-}
-
-std::string placement_text(const std::vector<int>& axes) {
-  std::string out;
-  for (int a : axes)
-    out += (out.empty() ? "" : ", ") + (a == kReplica ? std::string("R") : "S[" + std::to_string(a) + "]");
-  return out;
-}
 
 std::vector<int> kept_axes(int ndim) {
   std::vector<int> out;
@@ -209,7 +178,7 @@ Result<Inputs> distributed_inputs(const OpInfo& info, const ir::CallSpec& call) 
                         "the inputs are on different device meshes: " + ir::print_attr(out.mesh) + " and " +
                             ir::print_attr(d->device_mesh),
                         int(i));
-    auto placement = parse_placement(d->placement);
+    auto placement = ir::placement_axes(d->placement);
     if (!placement)
       return type_error(info, "the placement \"" + std::string(d->placement) + "\" cannot be read", int(i));
     for (int axis : *placement)
@@ -268,7 +237,7 @@ Result<const Type*> infer_distributed(ir::Context& ctx, const OpInfo& info, cons
       const int to = axis == kReplica ? kReplica : (*map)[i][std::size_t(axis)];
       if (to != kReplica) placement[m] = to;
     }
-  return static_cast<const Type*>(ctx.dtensor(out, in.mesh, placement_text(placement)));
+  return static_cast<const Type*>(ctx.dtensor(out, in.mesh, ir::placement_text(placement)));
 }
 
 }  // namespace rldb::ops

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ops/infer/util.h"
+#include "rldb/ir/placement.h"
 
 namespace rldb::ops {
 
@@ -15,7 +16,7 @@ bool is_distributed(const ir::CallSpec& call);
 Result<const Type*> infer_distributed(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call);
 
 // The axis of the result that an axis of an input becomes; kReplica when it is summed over or repeated.
-inline constexpr int kReplica = -1;
+using ir::kReplica;
 using AxisMap = std::vector<std::vector<int>>;  // by input, by axis
 
 // A call whose inputs and result have known ranks, by their local types.

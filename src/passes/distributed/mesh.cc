@@ -1,8 +1,8 @@
 #include "passes/distributed/mesh.h"
 
-#include <algorithm>
 #include <charconv>
 
+#include "rldb/ir/placement.h"
 #include "rldb/ir/scalar.h"
 
 namespace rldb::passes {
@@ -10,11 +10,8 @@ namespace rldb::passes {
 using namespace ir;
 
 std::optional<std::int64_t> sharded_axis(std::string_view placement) {
-  if (!placement.starts_with("S[") || !placement.ends_with("]")) return std::nullopt;
-  std::int64_t axis = 0;
-  const char* end = placement.data() + placement.size() - 1;
-  const auto [stop, error] = std::from_chars(placement.data() + 2, end, axis);
-  return error == std::errc() && stop == end ? std::optional(axis) : std::nullopt;
+  const auto axes = placement_axes(placement);
+  return axes && axes->size() == 1 && (*axes)[0] != kReplica ? std::optional<std::int64_t>((*axes)[0]) : std::nullopt;
 }
 
 const Attr* mesh_of(const Module* module, const Attr* mesh) {
@@ -44,28 +41,6 @@ std::vector<std::int64_t> mesh_shape(const Attr* mesh) {
 std::optional<std::int64_t> mesh_workers(const Attr* mesh) {
   const std::vector<std::int64_t> shape = mesh_shape(mesh);
   return shape.size() == 1 ? std::optional(shape[0]) : std::nullopt;
-}
-
-std::optional<std::vector<std::int64_t>> placement_axes(std::string_view placement) {
-  std::vector<std::int64_t> out;
-  while (!placement.empty()) {
-    const std::size_t comma = std::min(placement.find(','), placement.size());
-    std::string_view item = placement.substr(0, comma);
-    placement.remove_prefix(std::min(comma + 1, placement.size()));
-    while (item.starts_with(' ')) item.remove_prefix(1);
-    while (item.ends_with(' ')) item.remove_suffix(1);
-    const auto axis = item == "R" ? std::optional(kReplica) : sharded_axis(item);
-    if (!axis) return std::nullopt;
-    out.push_back(*axis);
-  }
-  return out;
-}
-
-std::string placement_text(const std::vector<std::int64_t>& axes) {
-  std::string out;
-  for (const std::int64_t a : axes)
-    out += (out.empty() ? "" : ", ") + (a == kReplica ? std::string("R") : "S[" + std::to_string(a) + "]");
-  return out;
 }
 
 std::string distributed_name(std::string_view function) {

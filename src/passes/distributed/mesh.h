@@ -15,10 +15,6 @@ const ir::Attr* mesh_of(const ir::Module* module, const ir::Attr* mesh);
 std::optional<std::int64_t> mesh_workers(const ir::Attr* mesh);
 // The number of workers along each dimension of a mesh; empty where it is not known.
 std::vector<std::int64_t> mesh_shape(const ir::Attr* mesh);
-// "S[1], R": for each dimension of the mesh the axis that is divided along it, or kReplica; nullopt for other texts.
-inline constexpr std::int64_t kReplica = -1;
-std::optional<std::vector<std::int64_t>> placement_axes(std::string_view placement);
-std::string placement_text(const std::vector<std::int64_t>& axes);
 // The name that a runtime function has in distributed programs.
 std::string distributed_name(std::string_view function);
 

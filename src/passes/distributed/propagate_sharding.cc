@@ -17,6 +17,7 @@
 #include "rldb/ir/op/distributed.h"
 #include "rldb/ir/op/linear_algebra.h"
 #include "rldb/ir/op_attr/call_attr.h"
+#include "rldb/ir/placement.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_refusal.h"
@@ -88,13 +89,24 @@ class GraphReader {
   GraphReader(Context& ctx, const Module* module, ShardingGraph& graph) : ctx_(ctx), module_(module), graph_(graph) {}
 
   Result<support::Unit> read(const Function* f) {
+    for (const Var* p : f->params) RLDB_TRY_VOID(refuse_nested(p));
     for (const BindingBlock* block : f->body->blocks)
       for (const Binding* b : block->bindings) RLDB_TRY_VOID(read(b));
     return support::Unit{};
   }
 
  private:
+  // The axes of the graph belong to a tensor, or to a field of a tuple.
+  static Result<support::Unit> refuse_nested(const Var* v) {
+    const auto* tuple = as<TupleType>(v->type);
+    for (std::size_t i = 0; tuple && i < tuple->fields.size(); ++i)
+      if (as<TupleType>(tuple->fields[i]))
+        return refusal(fmt::format("`{}`", v->name), "shardings do not spread through a tuple in a tuple");
+    return support::Unit{};
+  }
+
   Result<support::Unit> read(const Binding* b) {
+    RLDB_TRY_VOID(refuse_nested(b->var));
     if (b->is_match_cast()) return refusal(fmt::format("`{}`", b->var->name), "a match_cast has no sharding");
     if (isa<If>(b->value))
       return refusal(fmt::format("`{}`", b->var->name), "shardings do not spread through branches");
@@ -132,8 +144,8 @@ class GraphReader {
   Result<support::Unit> read_annotation(const Call* call, const Var* var) {
     const Attr* mesh = find_attr(call->attrs, op_attr::DeviceMesh);
     const Attr* placement = find_attr(call->attrs, op_attr::Placement);
-    const auto axes = placement->is(AttrKind::String) ? placement_axes(placement->string)
-                                                      : std::optional<std::vector<std::int64_t>>();
+    const auto axes =
+        placement->is(AttrKind::String) ? placement_axes(placement->string) : std::optional<std::vector<int>>();
     const auto* t = as<TensorType>(var->type);
     const auto* from = as<Var>(call->args[0]);
     if (!axes || !t || !from || axes->size() > mesh_shape(mesh_of(module_, mesh)).size())
@@ -141,6 +153,9 @@ class GraphReader {
     for (std::int64_t d = 0; d < t->ndim; ++d) graph_.join({from, 0, d}, {var, 0, d});
     for (std::size_t i = 0; i < axes->size(); ++i) {
       if ((*axes)[i] == kReplica) continue;
+      if (std::count(axes->begin(), axes->end(), (*axes)[i]) > 1)
+        return refusal(fmt::format("the annotation of `{}`", var->name),
+                       fmt::format("it divides dim {} along two dimensions of the mesh", (*axes)[i]));
       if ((*axes)[i] >= t->ndim)
         return refusal(fmt::format("the annotation of `{}`", var->name),
                        fmt::format("it has no dim {} that could be divided", (*axes)[i]));
@@ -176,7 +191,7 @@ class GraphReader {
         const auto* tensor = as<TensorType>(e->type);
         args.push_back(isa<Var>(e) && tensor
                            ? ctx_.var("probe", ctx_.dtensor(tensor, ctx_.attr(std::string_view("mesh[0]")),
-                                                            placement_text({i == operand ? d : kReplica})))
+                                                            placement_text({i == operand ? int(d) : kReplica})))
                            : e);
       }
       auto made = ctx_.call(CallSpec{call->callee, args, call->attrs, call->ty_args});
@@ -238,23 +253,27 @@ class Shardings {
   Result<const DTensorType*> placed(const Var* v, std::size_t field, const TensorType* t) {
     const AxisSharding* mesh = graph_.find({v, field, kMeshDim});
     if (!mesh) return refusal(fmt::format("`{}`", v->name), "no annotation reaches it, so that it is on no mesh");
-    std::vector<std::int64_t> axes(mesh_shape(mesh_of(module_, mesh->mesh)).size(), kReplica);
+    std::vector<int> axes(mesh_shape(mesh_of(module_, mesh->mesh)).size(), kReplica);
     for (std::int64_t d = 0; d < t->ndim; ++d)
       if (const AxisSharding* s = graph_.find({v, field, d}); s && std::size_t(s->along) < axes.size())
-        axes[std::size_t(s->along)] = d;
+        axes[std::size_t(s->along)] = int(d);
     return ctx_.dtensor(t, mesh->mesh, placement_text(axes));
   }
 
-  // A dim that has fewer elements than there are workers is not divided; two dims are not divided along one dimension
-  // of the mesh.
+  // All that reaches a tensor is of one mesh. A dim that has fewer elements than there are workers is not divided; two
+  // dims are not divided along one dimension of the mesh.
   Result<support::Unit> check(const Var* v) {
     const auto tensors = tensors_of(v->type);
     for (std::size_t i = 0; i < tensors.size(); ++i) {
       const TensorType* t = tensors[i];
+      const AxisSharding* mesh = graph_.find({v, i, kMeshDim});
       std::vector<std::int64_t> taken;
       for (std::int64_t d = 0; t && d < t->ndim; ++d) {
         const AxisSharding* s = graph_.find({v, i, d});
         if (!s) continue;
+        if (mesh && !same_mesh(*mesh, *s))
+          return refusal(fmt::format("`{}`", v->name),
+                         fmt::format("it is on one mesh, and its dim {} would be divided along another", d));
         if (std::find(taken.begin(), taken.end(), s->along) != taken.end())
           return refusal(fmt::format("`{}`", v->name),
                          "two of its dims would be divided along one dimension of the mesh");
@@ -375,7 +394,7 @@ class Distributor : public Rewriter {
     const auto* tuple = as<TupleType>(result);
     const auto* like = as<DTensorType>(tuple && !tuple->fields.empty() ? tuple->fields[0] : result);
     if (!t || !like) return rewrite(e);
-    const std::vector<std::int64_t> axes(mesh_shape(mesh_of(module_, like->device_mesh)).size(), kReplica);
+    const std::vector<int> axes(mesh_shape(mesh_of(module_, like->device_mesh)).size(), kReplica);
     return ctx_.constant_typed(*c->value, ctx_.dtensor(t, like->device_mesh, placement_text(axes)));
   }
 
@@ -419,15 +438,15 @@ class Distributor : public Rewriter {
     const auto* like = as<DTensorType>(tuple && !tuple->fields.empty() ? tuple->fields[0] : wanted_type);
     if (!like) return wanted_type;
     const std::size_t along = mesh_shape(mesh_of(module_, like->device_mesh)).size();
-    std::vector<std::vector<std::int64_t>> axes(results.size(), std::vector<std::int64_t>(along, kReplica));
+    std::vector<std::vector<int>> axes(results.size(), std::vector<int>(along, kReplica));
     for (const KernelGroup& group : kernel_groups(ctx_, call, kernel))
       for (const ParamDim& o : group.operands) {
         const auto* t = as<DTensorType>(operands[o.param]->type);
         const auto from = t ? placement_axes(t->placement) : std::nullopt;
         for (std::size_t m = 0; from && m < from->size() && m < along; ++m)
-          if ((*from)[m] == std::int64_t(o.dim))
+          if ((*from)[m] == int(o.dim))
             for (const ParamDim& r : group.results)
-              if (r.param < axes.size()) axes[r.param][m] = std::int64_t(r.dim);
+              if (r.param < axes.size()) axes[r.param][m] = int(r.dim);
       }
     std::vector<const Type*> fields;
     for (std::size_t i = 0; i < results.size(); ++i) {

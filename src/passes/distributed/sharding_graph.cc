@@ -17,9 +17,11 @@ bool TensorAxis::operator<(const TensorAxis& o) const {
   return std::tuple(tensor->id, field, dim) < std::tuple(o.tensor->id, o.field, o.dim);
 }
 
-bool same_sharding(const AxisSharding& a, const AxisSharding& b) {
-  return a.along == b.along && (a.mesh == b.mesh || print_attr(a.mesh) == print_attr(b.mesh));
+bool same_mesh(const AxisSharding& a, const AxisSharding& b) {
+  return a.mesh == b.mesh || print_attr(a.mesh) == print_attr(b.mesh);
 }
+
+bool same_sharding(const AxisSharding& a, const AxisSharding& b) { return a.along == b.along && same_mesh(a, b); }
 
 void ShardingGraph::join(const TensorAxis& operand, const TensorAxis& result) {
   edges_[operand].push_back({result, Way::Down});

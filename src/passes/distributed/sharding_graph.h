@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "passes/common.h"
+#include "rldb/ir/placement.h"
 
 namespace rldb::passes {
 
@@ -25,6 +26,7 @@ struct AxisSharding {
   const ir::Attr* mesh = nullptr;
   std::int64_t along = 0;
 };
+bool same_mesh(const AxisSharding& a, const AxisSharding& b);
 bool same_sharding(const AxisSharding& a, const AxisSharding& b);
 
 inline constexpr std::int64_t kMeshDim = -1;  // the dim of a TensorAxis that stands for the tensor's mesh
