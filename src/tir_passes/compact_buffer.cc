@@ -87,7 +87,7 @@ class Compactor : public Rewriter {
     const bool any =
         std::any_of(b->alloc_buffers.begin(), b->alloc_buffers.end(), [&](const Buffer* x) { return is_plain(x); });
     if (!any) return;
-    const Regions regions = infer_regions(ctx_, {{}, b->init, b->body, {}, {}}, InnerBlocks::WithBodies);
+    const Regions regions = infer_regions(ctx_, {{}, b->init, b->body, {}, {}});
     for (const Buffer* buffer : b->alloc_buffers)
       if (is_plain(buffer)) compact(buffer, regions);
   }

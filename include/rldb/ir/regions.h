@@ -2,11 +2,9 @@
 //
 // Every buffer access below `body` and `init`, one region per buffer, in order of first occurrence; variables of loops
 // inside the block are relaxed to their ranges, an inner block counts by its stated regions. Buffers that the
-// block allocates are left out, and its writes do not count as reads when it has an init. Users: te, the front end,
-// tir_passes.
+// block allocates are left out, and its writes do not count as reads when it has an init. Users: te, the front end.
 #pragma once
 
-#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -25,9 +23,6 @@ struct Regions {
   std::vector<BufferRegion> reads;
   std::vector<BufferRegion> writes;
 };
-// The accesses that an inner block counts for: those that it states, or also those of its body to buffers of which it
-// states nothing (`T.reads()`, `T.writes()`).
-enum class InnerBlocks : std::uint8_t { AsStated, WithBodies };
-Regions infer_regions(Context& ctx, const BlockParts& block, InnerBlocks inner = InnerBlocks::AsStated);
+Regions infer_regions(Context& ctx, const BlockParts& block);
 
 }  // namespace rldb::ir

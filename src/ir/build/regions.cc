@@ -3,7 +3,6 @@
 #include "rldb/ir/regions.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "rldb/ir/arith.h"
 #include "rldb/ir/equal.h"
@@ -27,7 +26,7 @@ struct Access {
 
 class Detector {
  public:
-  Detector(Context& ctx, const BlockParts& block, InnerBlocks inner) : ctx_(ctx), ana_(ctx), inner_(inner) {
+  Detector(Context& ctx, const BlockParts& block) : ctx_(ctx), ana_(ctx) {
     for (const IterVar& a : block.axes) ana_.bind_range(a.var, a.dom);
     for (const MatchBufferRegion& m : block.matches) matches_[m.buffer] = &m;
     for (const Buffer* b : block.allocated) skip(b);
@@ -58,8 +57,6 @@ class Detector {
 
   Context& ctx_;
   Analyzer ana_;
-  InnerBlocks inner_;
-  std::vector<const Buffer*> stated_;  // by the inner blocks whose bodies are looked at
   std::unordered_map<const Var*, Interval> loops_;
   VarMap lets_;
   std::vector<const Buffer*> local_;
@@ -175,8 +172,7 @@ void Detector::touch(std::vector<Access>& where, const Buffer* b, std::vector<In
     b = it->second->source.buffer;
     dims = in_source(*it->second, dims);
   }
-  for (const auto* list : {&local_, &stated_})
-    if (std::find(list->begin(), list->end(), b) != list->end()) return;
+  if (std::find(local_.begin(), local_.end(), b) != local_.end()) return;
   for (Access& a : where) {
     if (a.buffer != b) continue;
     for (std::size_t i = 0; i < a.dims.size() && i < dims.size(); ++i) a.dims[i] = join(a.dims[i], dims[i]);
@@ -200,7 +196,7 @@ void Detector::touch_point(std::vector<Access>& where, const Buffer* b, std::spa
   touch(where, b, std::move(dims));
 }
 
-// The regions of an inner block count; its body, only for buffers that it does not name.
+// The regions of an inner block count; its body is not inspected.
 void Detector::touch_block(const SBlock* b, const VarMap& map) {
   auto note = [&](std::vector<Access>& where, const BufferRegion& region) {
     if (std::find(b->alloc_buffers.begin(), b->alloc_buffers.end(), region.buffer) != b->alloc_buffers.end()) return;
@@ -220,17 +216,6 @@ void Detector::touch_block(const SBlock* b, const VarMap& map) {
   };
   for (const BufferRegion& region : b->reads) note(reads, region);
   for (const BufferRegion& region : b->writes) note(writes, region);
-  if (inner_ == InnerBlocks::AsStated) return;
-  const VarMap outer = std::exchange(lets_, map);
-  const std::size_t stated = stated_.size();
-  for (const auto* list : {&b->reads, &b->writes})
-    for (const BufferRegion& region : *list) stated_.push_back(region.buffer);
-  for (const Buffer* own : b->alloc_buffers) skip(own);
-  for (const MatchBufferRegion& m : b->match_buffers) matches_[m.buffer] = &m;
-  stmt(b->init);
-  stmt(b->body);
-  stated_.resize(stated);
-  lets_ = outer;
 }
 
 void Detector::touch_realize(const SBlockRealize* r) {
@@ -322,8 +307,8 @@ BufferRegion Detector::region(const Access& a) {
 
 }  // namespace
 
-Regions infer_regions(Context& ctx, const BlockParts& block, InnerBlocks inner) {
-  Detector d(ctx, block, inner);
+Regions infer_regions(Context& ctx, const BlockParts& block) {
+  Detector d(ctx, block);
   d.stmt(block.init);
   d.stmt(block.body);
   Regions out;

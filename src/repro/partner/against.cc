@@ -140,7 +140,7 @@ class Against {
         looker_(session, partner, options_.tolerances),
         seeds_(options.seed),
         out_(out) {
-    if (options.ranks) ranks_.emplace(*options.ranks);
+    if (options.ranks && options.ranks->size() > 1) ranks_.emplace(*options.ranks);
   }
 
   void run() {
@@ -203,7 +203,7 @@ class Against {
   void take(Running& r) {
     if (r.child) return add(r.seeds.front(), looker_.seen(*r.child, r.seeds.front()));
     const auto answers = from_parts(*r.heard).value_or(std::vector<std::string>());
-    for (std::size_t i = 0; i < r.seeds.size() && !is_over(); ++i) {
+    for (std::size_t i = 0; i < r.seeds.size() && !is_over() && out_.broken.empty(); ++i) {
       auto seen = i < answers.size() ? beside_from(answers[i]) : std::nullopt;
       // The rank has left, or could not look.
       if (!seen) seen = looker_.seen(*looker_.start(r.seeds[i]), r.seeds[i]);
