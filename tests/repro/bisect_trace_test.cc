@@ -659,6 +659,85 @@ class Module:
   CHECK(bisect(right).verdict == Verdict::Found);
 }
 
+TEST_CASE("bisect a dump: stages that are one program, and a question that only a run answers") {
+  const auto program = [](const char* name) {
+    return fmt::format(R"(@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        y = R.call_pure_packed("{}", x, ty_args=(R.Tensor((2,), "float32"),))
+        return y
+)",
+                       name);
+  };
+  Dump dump;
+  dump.write("Start", program("nobody.has.it"));
+  dump.write("Nothing", program("nobody.has.it"));
+  CHECK(bisect(dump).verdict == Verdict::Agree);
+  const auto asked = [&](const repro::Followed& what) {
+    Quiet quiet;
+    session::Session s({}, &quiet);
+    return repro::bisect_trace(s, dump.path(), {}, what).verdict;
+  };
+  repro::Followed expected, named, input;
+  expected.inputs = {"x=2xf32=ones"};
+  auto two = runtime::Tensor::empty({2}, runtime::DType::Float(32));
+  REQUIRE(two.ok());
+  expected.expected = {runtime::Value(*two)};
+  CHECK(asked(expected) == Verdict::CannotTell);
+  named.function = "nobody";
+  CHECK(asked(named) == Verdict::CannotTell);
+  input.inputs = {"x=7x7xf32=ones"};
+  CHECK(asked(input) == Verdict::CannotTell);
+}
+
+TEST_CASE("bisect a dump: a name that is defined twice, for tensors of two shapes") {
+  const auto program = [](const char* last) {
+    return fmt::format(R"(@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((4, 8), "float32"), w: R.Tensor((8, 4), "float32")) -> R.Tensor((4, 4), "float32"):
+        x = R.matmul(x, w)
+        y = {}
+        return y
+)",
+                       last);
+  };
+  Dump dump;
+  dump.write("Start", program("R.exp(x)"));
+  dump.write("Wrong", program("R.sin(x)"));
+  CHECK(bisect(dump).verdict == Verdict::Found);
+}
+
+TEST_CASE("bisect a dump: a storage that is handed on keeps its contents") {
+  const auto program = [](const char* storage) {
+    return fmt::format(R"(@I.ir_module
+class Module:
+    @T.prim_func
+    def twice(X: T.Buffer((4,), "float32"), Y: T.Buffer((4,), "float32")):
+        for i in range(4):
+            Y[i] = X[i] + X[i]
+
+    @R.function
+    def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        R.func_attr({{"relax.force_pure": True}})
+        cls = Module
+        s: R.Object = R.memory.alloc_storage(R.shape([16]), R.prim_value(0), R.str("global"), R.dtype("uint8"))
+        t: R.Tensor((4,), dtype="float32") = R.memory.alloc_tensor(s, R.prim_value(0), R.shape([4]), R.dtype("float32"))
+        _: R.Tuple = cls.twice(x, t)
+{}        return t
+)",
+                       storage);
+  };
+  Dump dump;
+  dump.write("Start", program(""));
+  dump.write("Next", program("        p = (s,)\n        q: R.Object = R.call_packed(\"vm.builtin.tuple_getitem\", p, "
+                             "R.prim_value(0), ty_args=(R.Object,))\n"));
+  const repro::TraceBisection b = bisect(dump);
+  CHECK(b.verdict == Verdict::Agree);
+  CHECK(b.why == "");
+}
+
 TEST_CASE("bisect a dump: inputs on which the program is not defined") {
   const auto program = [](const char* to_shape, const char* reshape) {
     return fmt::format(R"(@I.ir_module

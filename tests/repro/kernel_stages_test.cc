@@ -259,7 +259,12 @@ class Module:
   Folder right, wrong;
   right.write("Before", before);
   right.write("Swapped", swapped);
-  CHECK(right.bisect().verdict == Verdict::Agree);
+  const repro::TraceBisection same = right.bisect();
+  CHECK(same.verdict == Verdict::Agree);
+  CHECK(same.kernels_compared.empty());  // by itself it does not agree
+  REQUIRE(same.kernels_not_run.size() == 1);
+  CHECK(same.kernels_not_run[0].kernel == "less");
+  CHECK(repro::to_string(same, "right").find("each run by itself") == std::string::npos);
   wrong.write("Before", before);
   wrong.write("Swapped", swapped);
   wrong.write("Later", wrong_after);

@@ -374,6 +374,8 @@ Result<bool> condition_of(const Value& v) {
   return runtime::fail(ErrorKind::TypeMismatch, fmt::format("the condition of an if is {}", runtime::describe(v)));
 }
 
+bool makes_memory(BuiltinId id) { return id == BuiltinId::AllocStorage || id == BuiltinId::AllocShaped; }
+
 std::optional<Result<Value>> call_lowered(BuiltinId id, PackedArgs args) {
   if (id == BuiltinId::MakeTuple) return Value::of_tuple({args.begin(), args.end()});
   const Body body = body_of(id);

@@ -14,6 +14,9 @@ namespace rldb::eval {
 // their arguments without it, as call_builtin_with_ctx writes them.
 std::optional<runtime::Result<runtime::Value>> call_lowered(bytecode::BuiltinId id, runtime::PackedArgs args);
 
+// The result is memory of its own, to which nothing has been written.
+bool makes_memory(bytecode::BuiltinId id);
+
 // The condition of an `if`; lowered programs read it with a builtin.
 runtime::Result<bool> condition_of(const runtime::Value& v);
 

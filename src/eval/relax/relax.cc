@@ -230,8 +230,8 @@ class RelaxEval {
     for (const Value& v : args) RLDB_TRY_VOID(runtime::own_all(v));
     if (auto own = call_runtime_function(name, args, env_.output)) return std::move(*own);
     if (const auto id = bytecode::find_builtin(name)) {
-      if (auto own = call_on_devices(*id, args)) return std::move(*own);
-      if (auto own = call_lowered(*id, args)) return poisoned(std::move(*own), true);
+      if (auto own = call_on_devices(*id, args)) return poisoned(std::move(*own), makes_memory(*id));
+      if (auto own = call_lowered(*id, args)) return poisoned(std::move(*own), makes_memory(*id));
       if (auto own = call_back(name, args)) return std::move(*own);
     }
     // They call functions of the program, which are not native here.
@@ -469,13 +469,13 @@ class RelaxEval {
   }
 
   // A new storage, or a tensor with memory of its own: nothing is written there yet.
-  Result<Value> poisoned(Result<Value> made, bool only_storages = false) const {
-    if (!env_.nan_memory || !made.ok()) return made;
+  Result<Value> poisoned(Result<Value> made, bool is_new = true) const {
+    if (!env_.nan_memory || !is_new || !made.ok()) return made;
     const auto fill = [](auto* data, std::size_t bytes) {
       if (bytes > 0) std::memset(data, runtime::kFreshByte, bytes);
     };
     if (made->is(ValueKind::Storage)) fill(made->storage_ref()->data(), made->storage_ref()->size());
-    if (made->is(ValueKind::Tensor) && !only_storages) fill(made->as_tensor().data(), made->as_tensor().byte_size());
+    if (made->is(ValueKind::Tensor)) fill(made->as_tensor().data(), made->as_tensor().byte_size());
     return made;
   }
 
@@ -627,9 +627,9 @@ class RelaxEval {
     RLDB_TRY(std::vector<Value> args, values(c->args, scope));
     if ((name == op::ToVdevice || name == op::HintOnDevice) && !env_.devices.empty() && !args.empty())
       return watched(name, nullptr, args, [&] { return runtime::on_device(args[0], target_device(c)); });
-    const bool in_storage = args.empty() || args[0].is(ValueKind::Storage) || !row->has(op::Trait::Allocates);
+    const bool is_new = row->has(op::Trait::Allocates) && (args.empty() || !args[0].is(ValueKind::Storage));
     return watched(name, nullptr, args, [&] {
-      return poisoned(find_relax_op(row->id)({name, args, env_.output, env_.devices}), in_storage);
+      return poisoned(find_relax_op(row->id)({name, args, env_.output, env_.devices}), is_new);
     });
   }
 

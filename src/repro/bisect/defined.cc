@@ -18,7 +18,7 @@ class Shapes {
   Shapes(ir::Context& ctx, const std::string& function, const Trace& run) : ctx_(ctx) {
     for (const Event& e : run.events) {
       if (e.function != function || !e.value.is(runtime::ValueKind::Tensor)) continue;
-      for (const std::string& name : e.names) tensors_[name] = &e.value.as_tensor();
+      for (const std::string& name : e.names) add(name, e.value.as_tensor());
     }
   }
 
@@ -33,6 +33,14 @@ class Shapes {
   }
 
  private:
+  // A name that is given to tensors of several types (defined twice, or in a function that calls itself) tells nothing.
+  void add(const std::string& name, const runtime::Tensor& t) {
+    const auto [it, is_new] = tensors_.emplace(name, &t);
+    if (is_new || !it->second) return;
+    const runtime::Tensor& before = *it->second;
+    if (before.dtype() != t.dtype() || !std::ranges::equal(before.shape(), t.shape())) it->second = nullptr;
+  }
+
   const runtime::Tensor* tensor(const ir::Expr* e) const {
     const auto* v = ir::as<ir::Var>(e);
     const auto it = v ? tensors_.find(v->name) : tensors_.end();
@@ -54,7 +62,7 @@ class Shapes {
   }
 
   ir::Context& ctx_;
-  std::map<std::string, const runtime::Tensor*, std::less<>> tensors_;  // by the names of variables
+  std::map<std::string, const runtime::Tensor*, std::less<>> tensors_;  // by the names of variables; null: several
 };
 
 }  // namespace
@@ -62,7 +70,7 @@ class Shapes {
 std::string wrong_shapes(ir::Context& ctx, const ir::Module* module, const std::string& function, const Trace& run) {
   const auto* f = ir::as<ir::Function>(module->find(function));
   std::string why;
-  if (!f) return why;
+  if (!f || !run.incomplete.empty()) return why;
   Shapes shapes(ctx, function, run);
   ir::walk(f->body, [&](const ir::Node* n) {
     const auto* b = ir::as<ir::Binding>(n);

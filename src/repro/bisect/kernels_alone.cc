@@ -191,6 +191,13 @@ std::optional<KernelDifference> KernelChecker::check(double seconds, const KeptM
   return first_of(std::move(differ), seconds, kept);
 }
 
+// A difference that does not count: it is no agreement either.
+void KernelChecker::leave_open(std::size_t index, std::size_t stage, const std::string& why) {
+  const std::string& name = changed_[index].first;
+  if (const auto it = std::find(compared_.begin(), compared_.end(), name); it != compared_.end()) compared_.erase(it);
+  not_run_.push_back({name, stage, why});
+}
+
 // The earliest of these differences. One that comes with another meaning is none: the versions from there on are
 // compared with each other.
 std::optional<KernelDifference> KernelChecker::first_of(std::map<std::size_t, std::size_t> differ, double seconds,
@@ -199,20 +206,26 @@ std::optional<KernelDifference> KernelChecker::first_of(std::map<std::size_t, st
     support::poll();
     const auto first = std::min_element(differ.begin(), differ.end(),
                                         [](const auto& a, const auto& b) { return a.second < b.second; });
-    const std::size_t index = first->first;
+    const auto [index, stage] = *first;
     differ.erase(first);
     const auto known = found_.find(index);
     auto found = known != found_.end() ? known->second : check_one(index, seconds).difference;  // another rank found it
-    if (!found || !found->callers_rewritten || (kept && kept(*found))) {
-      if (found) return found;
+    if (!found) {
+      leave_open(index, stage, "another process found a difference that was not met again");
       continue;
     }
+    if (!found->callers_rewritten || (kept && kept(*found))) return found;
+    leave_open(index, stage,
+               "by itself it differs, but its callers changed with it, and the whole programs do not show that its "
+               "meaning is the same");
     const auto& [name, versions] = changed_[index];
     const auto from =
         std::find_if(versions.begin(), versions.end(), [&](const Version& v) { return v.stage == found->bad; });
     if (versions.end() - from < 2) continue;
     changed_.emplace_back(std::string(name), Versions(from, versions.end()));
-    if (const Checked rest = check_in_time(changed_.size() - 1); rest.difference) {
+    const Checked rest = check_in_time(changed_.size() - 1);
+    not_run_.insert(not_run_.end(), rest.not_run.begin(), rest.not_run.end());
+    if (rest.difference) {
       found_[changed_.size() - 1] = *rest.difference;
       differ[changed_.size() - 1] = rest.difference->bad;
     }

@@ -72,6 +72,7 @@ class KernelChecker {
   Checked check_in_time(std::size_t index);
   std::optional<KernelDifference> first_of(std::map<std::size_t, std::size_t> differ, double seconds,
                                            const KeptMeaning& kept);
+  void leave_open(std::size_t index, std::size_t stage, const std::string& why);
   std::optional<KernelDifference> compare_on(const std::string& name, const Versions& versions, const Attempt& attempt,
                                              std::vector<Seen>& seen);
   void attempt(const std::string& name, const Version& first, std::string& why,

@@ -70,4 +70,9 @@ bool are_all_the_same(const std::vector<Stage>& stages) {
   return known && stages.size() > 1 && std::adjacent_find(stages.begin(), stages.end(), changes) == stages.end();
 }
 
+bool asks_for_a_run(const TraceBisection& b, const Followed& what, bool inputs_fit) {
+  if (!what.function.empty() && !find_public(b.stages[0].kernels, what.function)) return true;
+  return (!what.expected.empty() && !b.first_compared) || (!what.inputs.empty() && !inputs_fit);
+}
+
 }  // namespace rldb::repro

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "rldb/ir/module.h"
-#include "rldb/repro/dump.h"
+#include "rldb/repro/bisect.h"
 
 namespace rldb::repro {
 
@@ -21,5 +21,8 @@ bool has_loops_by_data(const ir::Module* module);
 bool calls_function(const ir::Expr* function, std::string_view name);
 // All stages are read, and each is the same as the one before it: that needs no run.
 bool are_all_the_same(const std::vector<Stage>& stages);
+// Of such stages: whether a function that is not there, inputs that did not fit (or were not used), or expected values
+// that nothing was compared with leave the question open.
+bool asks_for_a_run(const TraceBisection& b, const Followed& what, bool inputs_fit);
 
 }  // namespace rldb::repro

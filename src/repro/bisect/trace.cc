@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
-#include <span>
 
 #include "repro/bisect/alone.h"
 #include "repro/bisect/defined.h"
@@ -29,7 +28,6 @@
 #include "rldb/ir/walk.h"
 #include "rldb/repro/planner.h"
 #include "rldb/support/cancel.h"
-#include "rldb/support/entry_function.h"
 
 namespace rldb::repro {
 
@@ -75,10 +73,7 @@ class TraceBisector {
     if (!first_) {
       out_.why = "no stage can be run";
       look_at_kernels();
-      if (out_.verdict == TraceBisection::Verdict::CannotTell && are_all_the_same(out_.stages)) {
-        out_.verdict = TraceBisection::Verdict::Agree;
-        out_.why.clear();
-      }
+      if (out_.verdict == TraceBisection::Verdict::CannotTell) agree_if_unchanged();
       return;
     }
     std::vector<Tried>& functions = functions_;
@@ -213,13 +208,18 @@ class TraceBisector {
     out_.bad_program = at.program;
   }
 
+  // No pass changed anything, and nothing else was asked.
+  bool agree_if_unchanged() {
+    const bool fit = first_ && std::all_of(functions_.begin(), functions_.end(), [](auto& f) { return f.why.empty(); });
+    if (!are_all_the_same(out_.stages) || asks_for_a_run(out_, what_, fit)) return false;
+    out_.verdict = TraceBisection::Verdict::Agree;
+    out_.why.clear();
+    return true;
+  }
+
   void tell_nothing_compared(const std::vector<Tried>& functions) {
     out_.why = "no two stages could be compared";
-    if (are_all_the_same(out_.stages) && (what_.function.empty() || find_public(first_->module, what_.function))) {
-      out_.verdict = TraceBisection::Verdict::Agree;
-      out_.why.clear();
-      return;
-    }
+    if (agree_if_unchanged()) return;
     if (is_one_program()) out_.why += ": those that can be run are one program";
     if (!what_.function.empty() && !find_public(first_->module, what_.function))
       out_.why = fmt::format("there is no public function `{}` in {}", what_.function, first_->file);
