@@ -51,7 +51,7 @@ std::string values_of(session::Session& session, const std::string& inputs) {
   for (std::size_t i = 0; i < main->params.size(); ++i)
     args.push_back(value_table::input_of(main->params[i]->type, i < cells.size() ? cells[i] : ""));
   const session::RunResult result = session.run("main", args, found);
-  return result.ok ? value_table::text_of(result.value) : "! " + errors_of(found);
+  return result.ok ? value_table::text_of(result.value) : "! " + std::string(support::trim(errors_of(found)));
 }
 
 session::Options options_of(const golden::Case& c, session::Engine engine) {
@@ -79,7 +79,9 @@ void run_case(golden::Case& c) {
     c.remove("ERRORS");
     if (c.find("RELAX")) c.set("RELAX", {}, std::string(support::trim(ir::print(session.module(), {}))));
     const std::string made = values_of(session, c.find("INPUTS") ? c.find("INPUTS")->text : "");
-    if (!values.empty()) CHECK(made == values);
+    // The engines word the error of a run differently.
+    const bool both_fail = made.starts_with("! ") && values.starts_with("! ");
+    if (!values.empty() && !both_fail) CHECK(made == values);
     values = made;
     c.set("VALUES", {}, values);
   }

@@ -371,6 +371,10 @@ def refused():
     return p
 
 
+def refused_argument(target, **arguments):
+    return one(target, [2, 3], self="%x", **arguments)
+
+
 def damaged(folder, count):
     rng = random.Random(1)
     text = mlp().json()
@@ -410,6 +414,9 @@ def main(folder):
     write(folder + "/convolution.pt2", members(convolution()))
     write(folder + "/shared.pt2", members(shared_memory()))
     write(folder + "/refused.pt2", members(refused()))
+    write(folder + "/far_roll.pt2", members(refused_argument("roll.default", shifts=[-2 ** 63], dims=[1])))
+    write(folder + "/no_classes.pt2", members(refused_argument("one_hot.default", num_classes=0)))
+    write(folder + "/negative_steps.pt2", members(refused_argument("linspace.default", start=0, end=1, steps=-1)))
     bomb = members(mlp())
     bomb["m/models/model.json"] = " " * (1 << 27)
     write(folder + "/bomb.pt2", bomb, zipfile.ZIP_DEFLATED)

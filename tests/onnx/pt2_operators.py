@@ -27,6 +27,7 @@ INPUTS = {
     "b": ([2, 3], BOOL, [True, False, True, False, False, True]),
     "d": ([2, 3], BOOL, [True, True, False, False, True, True]),
     "odd": ([4], FLOAT, [math.nan, math.inf, -math.inf, 1]),
+    "four": ([4], FLOAT, [1, 2, 3, 4]),
     "v": ([3], FLOAT, [1, -1, 2]),
     "i": ([2], LONG, [2, 0]),
     "g": ([2, 2], LONG, [0, 2, 1, 1]),
@@ -576,8 +577,14 @@ def places_and_sizes():
     node("outer.default", [3, 2], [a * b for a in (1, -1, 2) for b in (10, 20)], self="%v", vec2="%two")
     node("logaddexp.default", [2, 3], [math.log(math.exp(a) + math.exp(b)) for a, b in zip(flat("x"), flat("q"))],
          self="%x", other="%q")
+    node("logaddexp.default", [4], [math.nan, math.inf, -math.inf, 1 + math.log(2)], self="%odd", other="%odd")
+    node("logaddexp.default", [4], [math.nan, math.inf, 3, math.log(math.e + math.e ** 4)], self="%odd", other="%four")
+    node("logaddexp.default", [4], [math.nan, math.inf, 3, math.log(math.e + math.e ** 4)], self="%four", other="%odd")
     node("pow.Scalar", [2, 3], [2.0 ** a for a in flat("x")], self=2.0, exponent="%x")
     node("clamp.Tensor", [2, 3], [max(a, b) for a, b in zip(flat("x"), flat("q"))], self="%x", min="%q")
+    node("clamp.Tensor", [4], [math.nan, math.inf, 3, 4], self="%four", min="%odd")
+    node("clamp.Tensor", [4], [math.nan, 2, -math.inf, 1], self="%four", max="%odd")
+    node("clamp.Tensor", [4], [math.nan, 2, 3, 4], self="%odd", min="%four", max="%four")
     node("expand_as.default", [2, 3], [1, -1, 2] * 2, self="%v", other="%x")
     for target in ("reshape_as.default", "view_as.default"):
         node(target, [3, 2], p, self="%p", other="%c")
@@ -618,9 +625,9 @@ def places_and_sizes():
     node("_adaptive_avg_pool3d.default", [1, 1, 1, 1, 1], [3.5], self="%cube", output_size=[1, 1, 1])
     scale = 1 / math.sqrt(1.25 + 1e-5)
     group = [(a - 1.5) * scale for a in range(4)]
-    node("native_group_norm.default", [[1, 2, 4], [1, 2], [1, 2]],
-         [[10 * a + 10 for a in group] + [20 * a + 20 for a in group], [2.5, 6.5], [scale, scale]], [FLOAT] * 3,
-         input="%line", weight="%two", bias="%two", N=1, C=2, HxW=4, group=2, eps=1e-5)
+    node("native_group_norm.default", [[1, 4, 1, 2], [1, 2], [1, 2]],
+         [[(c + 1) * group[2 * c % 4 + k] + c + 1 for c in range(4) for k in range(2)], [1.5, 5.5], [scale, scale]],
+         [FLOAT] * 3, input="%pixels", weight="%four", bias="%four", N=1, C=4, HxW=2, group=2, eps=1e-5)
     node("affine_grid_generator.default", [1, 2, 2, 2], [-1, -1, 1, -1, -1, 1, 1, 1], theta="%turn", size=[1, 1, 2, 2],
          align_corners=True)
     node("torchvision.roi_align.default", [1, 2, 1, 1], [3.5, 11.5], input="%picture", rois="%region",

@@ -179,6 +179,13 @@ DType Aten::promoted(const std::vector<std::string_view>& operands) {
   return made.value_or(DType::Float(32));
 }
 
+Value Aten::per_channel(std::string_view name, const Expr* x, double otherwise) {
+  const Dims all = dims(x);
+  if (good() && all.size() < 2) fail("its data has no channels");
+  if (!good()) return {};
+  return of(given(name) ? tensor(name) : full({all[1]}, dtype(x), otherwise));
+}
+
 // ---- makers ----
 
 Value Aten::known(const Dims& dims) const {

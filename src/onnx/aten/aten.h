@@ -55,6 +55,9 @@ class Aten : public bodies::Chain {
   DType promoted(const std::vector<std::string_view>& operands);
   DType result_type(DType otherwise) const { return c.recorded.value_or(otherwise); }
 
+  // An argument with a value for each channel, which is axis 1; all of them are `otherwise` if it is not given.
+  Value per_channel(std::string_view name, const Expr* x, double otherwise);
+
   // ---- makers ----
   static Value of(const Expr* e) { return {e, nullptr}; }
   Value known(const Dims& dims) const;
@@ -69,5 +72,8 @@ class Aten : public bodies::Chain {
   Value item_value(const Item& item);
   const Expr* size_of(const Item& item);
 };
+
+// The data in groups of channels, each of which has mean 0 and variance 1, with the weights of the node.
+const Expr* normalised_groups(Aten& m, const Expr* x, std::int64_t groups);
 
 }  // namespace rldb::onnx::aten

@@ -14,7 +14,7 @@ constexpr std::int64_t kMostNumbers = std::int64_t(1) << 20;
 template <class NumberAt>
 Made vector_of(Aten& m, std::int64_t count, NumberAt&& number_at) {
   if (!m.good()) return m.done(nullptr);
-  if (count < 0 || count > kMostNumbers) return refuse("it has less than no elements, or too many");
+  if (count < 0 || count > kMostNumbers) return refuse("its number of elements is negative, or more than 1,048,576");
   std::vector<double> numbers;
   for (std::int64_t i = 0; i < count; ++i) numbers.push_back(number_at(double(i)));
   return m.done(m.constant(numbers, {count}, m.result_type(DType::Float(32))));
@@ -51,7 +51,8 @@ Made eye(NodeContext& c) {
 Made one_hot(NodeContext& c) {
   Aten m(c);
   const std::int64_t classes = m.integer("num_classes", -1);
-  if (m.good() && classes < 1) return refuse("the number of its classes depends on values that only a run knows");
+  if (m.good() && classes != -1 && classes < 1) return refuse("the number of its classes is not positive");
+  if (m.good() && classes == -1) return refuse("the number of its classes depends on values that only a run knows");
   return m.done(m.onnx(op_name::OneHot, {m.self_value(), m.known(Ints{classes}), Aten::of(m.Chain::ints({0, 1}))}));
 }
 

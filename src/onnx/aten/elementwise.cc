@@ -180,6 +180,26 @@ Made clamp(NodeContext& c) {
   return clamped(m, m.cast(x, t), bound("min"), bound("max"));
 }
 
+// A bound that is NaN makes its elements NaN.
+Made clamp_by_tensors(NodeContext& c) {
+  Aten m(c);
+  const Expr* x = m.self();
+  const DType t = m.result_type(m.dtype(x));
+  x = m.cast(x, t);
+  const auto or_nan = [&](const Expr* limit, const Expr* inside) {
+    return t.is_float() ? m.where(m.unary(op::Isnan, limit), limit, inside) : inside;
+  };
+  if (m.given("min")) {
+    const Expr* least = m.tensor_as("min", t);
+    x = or_nan(least, m.at_least(x, least));
+  }
+  if (m.given("max")) {
+    const Expr* most = m.tensor_as("max", t);
+    x = or_nan(most, m.at_most(x, most));
+  }
+  return m.done(x);
+}
+
 // ---- two operands ----
 
 namespace {
@@ -262,11 +282,15 @@ Made outer_product(NodeContext& c) {
   return m.done(m.mul(m.expand(m.cast(m.self(), t), {1}), m.expand(m.cast(m.tensor("vec2"), t), {0})));
 }
 
-// Relax's operator: ONNX has none.
+// The larger one + log(1 + exp(-|their difference|)). Relax's operator gives NaN where an operand is infinite: equal
+// operands have no difference here.
 Made log_of_sum(NodeContext& c) {
   Aten m(c);
-  const Values operands = both(m, m.promoted({"self", "other"}));
-  return m.done(m.good() ? m.each(op::LogAddExp, operands[0].expr, operands[1].expr) : nullptr);
+  const DType t = m.promoted({"self", "other"});
+  const Expr *a = m.cast(m.self(), t), *b = m.tensor_as("other", t);
+  const Expr* difference = m.where(m.each(op::Equal, a, b), m.lit(t, 0), m.sub(a, b));
+  const Expr* smaller_part = m.exp(m.mul(m.unary(op::Abs, difference), -1));
+  return m.done(m.add(m.max(a, b), m.onnx(op_name::Log, {Aten::of(m.add(smaller_part, 1))})));
 }
 
 Made where(NodeContext& c) {

@@ -171,13 +171,8 @@ Made batch_norm(NodeContext& c) {
   Aten m(c);
   if (m.truth("training", false)) return refuse("it is to be trained");
   const Expr* x = m.self();
-  const Dims dims = m.dims(x);
-  if (!m.good() || dims.size() < 2) return m.done(m.fail("its data has no channels"));
-  const auto or_all = [&](std::string_view name, double otherwise) {
-    return Aten::of(m.given(name) ? m.tensor(name) : m.full({dims[1]}, m.dtype(x), otherwise));
-  };
-  const Values operands{Aten::of(x), or_all("weight", 1), or_all("bias", 0), or_all("running_mean", 0),
-                        or_all("running_var", 1)};
+  const Values operands{Aten::of(x), m.per_channel("weight", x, 1), m.per_channel("bias", x, 0),
+                        m.per_channel("running_mean", x, 0), m.per_channel("running_var", x, 1)};
   const Expr* made = m.onnx(op_name::BatchNormalization, operands, {{key::Epsilon, m.real("eps", 1e-5)}});
   return m.give({Aten::of(made)});
 }
@@ -193,28 +188,22 @@ Made layer_norm(NodeContext& c) {
   return m.give({Aten::of(made)});
 }
 
+const Expr* normalised_groups(Aten& m, const Expr* x, std::int64_t groups) {
+  return m.onnx(op_name::GroupNormalization, {Aten::of(x), m.per_channel("weight", x, 1), m.per_channel("bias", x, 0)},
+                {{key::NumGroups, groups}, {key::Epsilon, m.real("eps", 1e-5)}});
+}
+
 Made group_norm(NodeContext& c) {
   Aten m(c);
-  const Expr* x = m.self();
-  const Dims dims = m.dims(x);
-  if (!m.good() || dims.size() < 2) return m.done(m.fail("its data has no channels"));
-  const auto or_all = [&](std::string_view name, double otherwise) {
-    return Aten::of(m.given(name) ? m.tensor(name) : m.full({dims[1]}, m.dtype(x), otherwise));
-  };
-  return m.done(m.onnx(op_name::GroupNormalization, {Aten::of(x), or_all("weight", 1), or_all("bias", 0)},
-                       {{key::NumGroups, m.integer("num_groups", 1)}, {key::Epsilon, m.real("eps", 1e-5)}}));
+  return m.done(normalised_groups(m, m.self(), m.integer("num_groups", 1)));
 }
 
 Made instance_norm(NodeContext& c) {
   Aten m(c);
   const Expr* x = m.self();
-  const Dims dims = m.dims(x);
-  if (!m.good() || dims.size() < 2) return m.done(m.fail("its data has no channels"));
   if (!m.truth("use_input_stats", true)) return refuse("it uses running statistics");
-  const auto or_all = [&](std::string_view name, double otherwise) {
-    return Aten::of(m.given(name) ? m.tensor(name) : m.full({dims[1]}, m.dtype(x), otherwise));
-  };
-  return m.done(m.onnx(op_name::InstanceNormalization, {Aten::of(x), or_all("weight", 1), or_all("bias", 0)},
+  return m.done(m.onnx(op_name::InstanceNormalization,
+                       {Aten::of(x), m.per_channel("weight", x, 1), m.per_channel("bias", x, 0)},
                        {{key::Epsilon, m.real("eps", 1e-5)}}));
 }
 

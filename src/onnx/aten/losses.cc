@@ -55,19 +55,14 @@ Made native_group_norm(NodeContext& c) {
   const Expr* x = m.self();
   const Dims dims = m.dims(x);
   const std::int64_t groups = m.integer("group", 1);
-  if (!m.good() || dims.size() < 2) return m.done(m.fail("its data has no channels"));
-  const auto or_all = [&](std::string_view name, double otherwise) {
-    return Aten::of(m.given(name) ? m.tensor(name) : m.full({dims[1]}, m.dtype(x), otherwise));
-  };
-  const double epsilon = m.real("eps", 1e-5);
-  const Expr* made = m.onnx(op_name::GroupNormalization, {Aten::of(x), or_all("weight", 1), or_all("bias", 0)},
-                            {{key::NumGroups, groups}, {key::Epsilon, epsilon}});
+  const Expr* made = normalised_groups(m, x, groups);
+  if (!m.good()) return m.done(nullptr);
   const Value rows = m.known(Dims{dims[0], c.i64(groups), c.i64(-1)});
   const Expr* in_groups = m.onnx(op_name::Reshape, {Aten::of(x), rows});
   const Expr* mean = m.reduce(op::Mean, in_groups, {2}, true);
   const Expr* difference = m.sub(in_groups, mean);
   const Expr* variance = m.reduce(op::Mean, m.mul(difference, difference), {2}, false);
-  const Expr* scale = m.unary(op::Rsqrt, m.add(variance, epsilon));
+  const Expr* scale = m.unary(op::Rsqrt, m.add(variance, m.real("eps", 1e-5)));
   const Dims of_groups{dims[0], c.i64(groups)};
   return m.give({Aten::of(made), Aten::of(m.reshape(mean, of_groups)), Aten::of(scale)});
 }

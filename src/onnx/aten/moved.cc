@@ -29,6 +29,7 @@ Made roll(NodeContext& c) {
   if (!m.good()) return m.done(nullptr);
   const bool flat = axes.empty();
   if (shifts.size() != (flat ? 1 : axes.size())) return refuse("its shifts are not one for each axis");
+  if (std::count(shifts.begin(), shifts.end(), INT64_MIN) != 0) return refuse("a shift is too large");
   if (flat) x = m.reshape(x, {ir::product(c.ctx, shape)});
   for (std::size_t i = 0; m.good() && i < shifts.size(); ++i) {
     const std::size_t axis = m.axis(flat ? 0 : axes[i], x);

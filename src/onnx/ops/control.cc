@@ -34,24 +34,20 @@ ir::Result<Exprs> tensors_of(NodeContext& c, const Values& values) {
   return made;
 }
 
-// The bindings that `make` emits, as a branch whose result is a tuple.
-template <class Make>
-ir::Result<const ir::SeqExpr*> branch(NodeContext& c, Make&& make) {
-  c.blocks.begin_scope();
-  const ir::Result<Exprs> made = make();
-  const Expr* tuple = c.ctx.tuple(made.ok() ? *made : Exprs());
-  const ir::Var* last = made.ok() ? c.blocks.emit(tuple, "gv") : nullptr;
-  const ir::SeqExpr* seq = c.blocks.end_scope(last ? static_cast<const Expr*>(last) : tuple);
-  if (!made.ok()) return support::Failure(made.error());
-  return seq;
+// A branch whose result is a tuple.
+ir::Result<const ir::SeqExpr*> tuple_branch(NodeContext& c, const std::function<ir::Result<Exprs>()>& make) {
+  return branch(c, [&]() -> Made {
+    RLDB_TRY(const Exprs made, make());
+    return static_cast<const Expr*>(c.blocks.emit(c.ctx.tuple(made), "gv"));
+  });
 }
 
 // An `if` over tuples. Variables bound in a branch are not visible after it.
 template <class Then, class Else>
 Made choice(NodeContext& c, const Expr* condition, Then&& consequence, Else&& alternative) {
   const std::uint32_t before = c.ctx.node_count();
-  RLDB_TRY(const ir::SeqExpr* yes, branch(c, consequence));
-  RLDB_TRY(const ir::SeqExpr* no, branch(c, alternative));
+  RLDB_TRY(const ir::SeqExpr* yes, tuple_branch(c, consequence));
+  RLDB_TRY(const ir::SeqExpr* no, tuple_branch(c, alternative));
   const auto visible = [&](const ir::Var* v) { return v->id <= before; };
   const ir::Type* type =
       ir::join(c.ctx, ir::erase(c.ctx, yes->body->type, visible), ir::erase(c.ctx, no->body->type, visible));
@@ -341,12 +337,16 @@ ir::Result<Exprs> scanned(NodeContext& c, const ScanOf& s, const Exprs& operands
     known_steps = known_steps || n;
   }
   if (!known_steps || steps < 1 || !fits_unrolled(*s.body, steps)) return scanned_at_run_time(c, s, operands, axes);
+  // That the others are as long is checked when the program runs.
+  Exprs sequences(operands.begin() + std::ptrdiff_t(s.states), operands.end());
+  for (std::size_t k = 0; k < s.inputs; ++k)
+    sequences[k] = c.with_dim(sequences[k], std::size_t(axes[k]), c.i64(steps));
   std::vector<Exprs> outputs(s.outputs);
   for (std::int64_t i = 0; i < steps; ++i) {
     Values inputs = state;
     for (std::size_t k = 0; k < s.inputs; ++k) {
       const std::int64_t at = s.in_backwards[k] != 0 ? steps - 1 - i : i;
-      inputs.push_back({place_of_axis(m, operands[s.states + k], std::size_t(axes[k]), at), nullptr});
+      inputs.push_back({place_of_axis(m, sequences[k], std::size_t(axes[k]), at), nullptr});
     }
     RLDB_TRY_VOID(m.done(nullptr));
     RLDB_TRY(const Values made, c.run_graph(*s.body, inputs));
@@ -362,12 +362,18 @@ ir::Result<Exprs> scanned(NodeContext& c, const ScanOf& s, const Exprs& operands
 }
 
 // Opset 8 scans each member of a batch by itself.
-ir::Result<Exprs> scanned_by_batch(NodeContext& c, const ScanOf& s, const Exprs& operands) {
+ir::Result<Exprs> scanned_by_batch(NodeContext& c, const ScanOf& s, Exprs operands) {
   Chain m(c);
   const std::int64_t batch = m.size(operands[0], 0);
   RLDB_TRY_VOID(m.done(nullptr));
   std::vector<Exprs> all(s.states + s.outputs);
   if (batch < 1 || batch > kMostSteps) return refuse("its batch is empty, or too large");
+  for (const Expr*& e : operands) {
+    const Dims dims = m.dims(e);
+    RLDB_TRY_VOID(m.done(nullptr));
+    if (dims.empty() || int_of(dims[0]).value_or(batch) != batch) return refuse("its operands are not of one batch");
+    e = c.with_dim(e, 0, c.i64(batch));
+  }
   for (std::int64_t b = 0; b < batch; ++b) {
     Exprs of_member;
     for (const Expr* e : operands) of_member.push_back(place_of_axis(m, e, 0, b));

@@ -36,6 +36,12 @@ ir::Result<Ints> spatial_sizes(const NodeContext& c, const Dims& weight) {
   return made;
 }
 
+// The weight, of a window of these sizes: those that are not known are checked when the program runs.
+const Expr* of_window(NodeContext& c, const Expr* weight, const Ints& kernel) {
+  for (std::size_t k = 0; weight && k < kernel.size(); ++k) weight = c.with_dim(weight, k + 2, c.i64(kernel[k]));
+  return weight;
+}
+
 }  // namespace
 
 // A value for each channel, along axis 1.
@@ -51,8 +57,8 @@ Made convolution(NodeContext& c, const Expr* data, const Expr* weight) {
   RLDB_TRY(const Window window, window_of(c, spatial, kernel));
   Chain m(c);
   data = with_open_pads(m, data, window, 0);
-  for (std::size_t k = 0; m.good() && k < kernel.size(); ++k) weight = c.with_dim(weight, k + 2, c.i64(kernel[k]));
   RLDB_TRY_VOID(m.done(nullptr));
+  weight = of_window(c, weight, kernel);
   std::vector<ir::NamedAttr> attrs = strides_and_padding(c, window);
   attrs.push_back({op_attr::Groups, c.ctx.attr(c.integer(key::Group, 1))});
   return c.emit(kConv[spatial.size() - 1], {data, weight}, attrs);
@@ -107,7 +113,7 @@ Made conv_transpose(NodeContext& c) {
   std::vector<ir::NamedAttr> attrs = strides_and_padding(c, window);
   attrs.push_back({op_attr::OutputPadding, c.ints_attr(more)});
   attrs.push_back({op_attr::Groups, c.ctx.attr(c.integer(key::Group, 1))});
-  const Expr* made = m.op(kConvTranspose[spatial.size() - 1], {m.in(0), m.in(1)}, attrs);
+  const Expr* made = m.op(kConvTranspose[spatial.size() - 1], {m.in(0), of_window(c, m.in(1), kernel)}, attrs);
   if (c.has(2)) made = m.add(made, per_channel(m, m.in(2), dims.size()));
   return m.done(made);
 }
@@ -198,7 +204,7 @@ Made deform_conv(NodeContext& c) {
   const DeformedConv of{window, c.integer(key::Group, 1), c.integer(key::OffsetGroup, 1), c.has(4)};
   if (of.groups < 1 || of.offset_groups < 1) return refuse("its groups are not positive");
   Chain m(c);
-  Exprs operands{m.in(0), m.in(1), m.in(2)};
+  Exprs operands{m.in(0), of_window(c, m.in(1), kernel), m.in(2)};
   if (of.masked) operands.push_back(m.in(4));
   const Dims offsets = m.dims(operands[2]);
   if (!m.good() || offsets.size() != 4) return m.done(m.fail("its offsets are not of rank 4"));

@@ -162,7 +162,10 @@ Made average_of_data(NodeContext& c, const Expr* x, const Pooling& p) {
   RLDB_TRY_VOID(m.done(nullptr));
   RLDB_TRY(const Expr* sum, pooled_with_open_pads(c, op, x, p.window, 0));
   RLDB_TRY(const Expr* part, pooled_with_open_pads(c, op, ones, p.window, 0));
-  return m.done(m.div(sum, part));
+  double count = 1;
+  for (const std::int64_t k : p.window.kernel) count *= double(k);
+  // A window without data gives 0: its divisor is less than the part of one element, not 0.
+  return m.done(m.div(sum, m.max(part, m.lit(part, 0.5 / count))));
 }
 
 }  // namespace

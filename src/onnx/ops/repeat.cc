@@ -13,6 +13,14 @@
 
 namespace rldb::onnx::bodies {
 
+ir::Result<const ir::SeqExpr*> branch(NodeContext& c, const std::function<Made()>& make) {
+  c.blocks.begin_scope();
+  const Made made = make();
+  const ir::SeqExpr* seq = c.blocks.end_scope(made.ok() ? *made : c.ctx.tuple({}));
+  if (!made.ok()) return support::Failure(made.error());
+  return seq;
+}
+
 Made scalar_of(NodeContext& c, const Expr* e) {
   RLDB_TRY(const Dims dims, c.dims_of(e));
   return dims.empty() ? Made(e) : c.reshape(e, {});
@@ -75,10 +83,7 @@ class Recursion {
     for (std::size_t i = 2; i < params_.size(); ++i) fields.push_back(ir::erase(c_.ctx, params_[i]->type, visible));
     result_ = c_.ctx.tuple_type(fields);
     self_ = c_.ctx.var(c_.blocks.unique_name("loop"), c_.ctx.func_type(types, result_, true));
-    c_.blocks.begin_scope();
-    const Made made = body();
-    const ir::SeqExpr* seq = c_.blocks.end_scope(made.ok() ? *made : c_.ctx.tuple({}));
-    RLDB_TRY_VOID(made);
+    RLDB_TRY(const ir::SeqExpr* seq, branch(c_, [&] { return body(); }));
     c_.blocks.append(c_.ctx.binding(self_, c_.ctx.function(params_, seq, result_, true, {})));
     RLDB_TRY(const Expr* call, first_call());
     RLDB_TRY(Exprs all, c_.fields_of(call));
@@ -170,24 +175,14 @@ class Recursion {
     return static_cast<const Expr*>(c_.blocks.emit(c_.ctx.call_typed(self_, args, result_, {}, {}), "gv"));
   }
 
-  // A branch with the bindings that `make` emits.
-  template <class Make>
-  ir::Result<const ir::SeqExpr*> scope(Make&& make) {
-    c_.blocks.begin_scope();
-    const Made made = make();
-    const ir::SeqExpr* seq = c_.blocks.end_scope(made.ok() ? *made : c_.ctx.tuple({}));
-    if (!made.ok()) return support::Failure(made.error());
-    return seq;
-  }
-
   Made body() {
     const Expr* go = params_[1];
     if (of_.limit) {
       RLDB_TRY(const Expr* inside, c_.emit(op::Less, {params_[0], of_.limit}));
       RLDB_TRY(go, c_.emit(op::LogicalAnd, {inside, go}));
     }
-    RLDB_TRY(const ir::SeqExpr* again, scope([&] { return next_call(); }));
-    RLDB_TRY(const ir::SeqExpr* stop, scope([&]() -> Made {
+    RLDB_TRY(const ir::SeqExpr* again, branch(c_, [&] { return next_call(); }));
+    RLDB_TRY(const ir::SeqExpr* stop, branch(c_, [&]() -> Made {
                const Exprs values(params_.begin() + 2, params_.end());
                return static_cast<const Expr*>(c_.blocks.emit(c_.ctx.tuple(values), "gv"));
              }));

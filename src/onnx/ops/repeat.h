@@ -25,6 +25,9 @@ struct Repeat {
 // values that it carries is translated more than once.
 ir::Result<Exprs> repeated(NodeContext& c, const Repeat& of);
 
+// The bindings that `make` emits, as a branch whose result is what it makes.
+ir::Result<const ir::SeqExpr*> branch(NodeContext& c, const std::function<Made()>& make);
+
 // A value of rank 0.
 Made scalar_of(NodeContext& c, const Expr* e);
 // The fields of a tuple, in which dims that are not known become variables.

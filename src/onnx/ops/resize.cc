@@ -178,7 +178,7 @@ Made by_operator(NodeContext& c, const Resize& r, const Dims& size) {
 // The new height and width; nullopt: they are not the scales' exactly, or another axis changes. That one does not is
 // checked when the program runs, if no proof shows it.
 std::optional<Dims> exact_size(NodeContext& c, const Resize& r) {
-  Dims size{r.dims[2], r.dims[3]};
+  Dims size{r.dims[2], r.dims[3]}, made_dims, same_dims;
   if (r.larger || r.smaller) return std::nullopt;
   for (std::size_t i = 0; i < r.axes.size(); ++i) {
     const auto axis = std::size_t(r.axes[i]);
@@ -196,9 +196,11 @@ std::optional<Dims> exact_size(NodeContext& c, const Resize& r) {
       size[axis - 2] = made;
     } else if (!c.same_dim(made, r.dims[axis])) {
       if (r.new_dims.empty() || (n && int_of(made))) return std::nullopt;
-      c.blocks.emit_match_cast(c.ctx.shape(Dims{made}), c.ctx.shape_type(Dims{r.dims[axis]}));
+      made_dims.push_back(made);
+      same_dims.push_back(r.dims[axis]);
     }
   }
+  if (!same_dims.empty()) c.blocks.emit_match_cast(c.ctx.shape(made_dims), c.ctx.shape_type(same_dims));
   return size;
 }
 
