@@ -111,6 +111,27 @@ void Printer::regions(const Node* node, std::string_view name, Span<BufferRegion
   out_ += ')';
 }
 
+// Whether nothing in the block mentions the offset of a matched buffer: offset_factor implies it.
+bool Printer::has_open_offset(const SBlock* block, const Buffer* b) const {
+  const auto* v = as<Var>(b->elem_offset);
+  const DType index = b->shape.empty() ? DType::Int(32) : b->shape[0]->dtype();
+  if (v == nullptr || names_.has(v) || v->dtype() != index) return false;
+  bool used = false;
+  const auto look = [&](const Node* in) {
+    if (in == nullptr) return;
+    walk(in, [&](const Node* n) {
+      used = used || n == v;
+      return n != b;
+    });
+  };
+  for (const Expr* dim : b->shape) look(dim);
+  for (const Expr* stride : b->strides) look(stride);
+  for (const MatchBufferRegion& m : block->match_buffers) look(m.buffer);
+  look(block->init);
+  look(block->body);
+  return !used;
+}
+
 void Printer::match_region(const MatchBufferRegion& m) {
   declare_fresh(m.buffer);
   line(m.buffer);
@@ -149,7 +170,10 @@ void Printer::sblock(const SBlock* b, const SBlockRealize* realize) {
     out_ += ')';
   }
   for (const Buffer* x : b->alloc_buffers) sblock_alloc(x);
-  for (const MatchBufferRegion& m : b->match_buffers) match_region(m);
+  for (const MatchBufferRegion& m : b->match_buffers) {
+    if (has_open_offset(b, m.buffer)) open_offsets_.insert(m.buffer->elem_offset);
+    match_region(m);
+  }
   if (b->init != nullptr) {
     line(b->init);
     out_ += "with ";

@@ -51,7 +51,7 @@ void Printer::variable_lines(const std::vector<const Var*>& fresh) {
 void Printer::declare_fresh(const Buffer* b) {
   std::vector<const Var*> fresh;
   for (const Var* v : buffer_vars(b)) {
-    if (names_.has(v)) continue;
+    if (names_.has(v) || open_offsets_.count(v) != 0) continue;
     define(v);
     fresh.push_back(v);
   }

@@ -266,6 +266,7 @@ class Printer {
   void axes(const SBlock* b, const SBlockRealize* realize);
   void axis(const IterVar& v, const Expr* value, const Node* node);
   void regions(const Node* node, std::string_view name, Span<BufferRegion> list);
+  bool has_open_offset(const SBlock* block, const Buffer* b) const;
   void match_region(const MatchBufferRegion& m);
   bool remappable(const IterVar& v, const Expr* value) const;
 
@@ -301,7 +302,7 @@ class Printer {
   std::unordered_set<const Node*> later_params_;  // scalar parameters that the signature has not reached
   std::unordered_set<const Node*> named_voids_;   // void variables that are read, or leave a dataflow block
   std::unordered_set<const Node*> met_;           // PrimFunc: variables that the signature has named so far
-  std::unordered_set<const Node*> open_offsets_;  // PrimFunc: of parameters, implied by offset_factor alone
+  std::unordered_set<const Node*> open_offsets_;  // PrimFunc: implied by offset_factor alone
   std::unordered_set<const Node*> env_threads_;   // thread variables used by several launches
   std::unordered_map<const Var*, const ForStmt*> loops_;
   std::vector<std::string> module_type_vars_;
