@@ -87,14 +87,19 @@ Attributes window_attributes(Aten& m, std::size_t n) {
           {key::CeilMode, std::int64_t(m.truth("ceil_mode", false))}};
 }
 
+Attributes dilated_window_attributes(Aten& m, std::size_t n) {
+  Attributes attributes = window_attributes(m, n);
+  attributes.push_back({key::Dilations, m.per_axis("dilation", n, {1})});
+  return attributes;
+}
+
 }  // namespace
 
 Made max_pool(NodeContext& c) {
   Aten m(c);
   const Expr* x = m.self();
   const std::size_t n = spatial_axes(m, x);
-  Attributes attributes = window_attributes(m, n);
-  attributes.push_back({key::Dilations, m.per_axis("dilation", n, {1})});
+  const Attributes attributes = dilated_window_attributes(m, n);
   return m.done(m.onnx(op_name::MaxPool, {Aten::of(x)}, attributes));
 }
 
@@ -103,8 +108,7 @@ Made max_pool_with_places(NodeContext& c) {
   Aten m(c);
   const Expr* x = m.self();
   const std::size_t n = spatial_axes(m, x);
-  Attributes attributes = window_attributes(m, n);
-  attributes.push_back({key::Dilations, m.per_axis("dilation", n, {1})});
+  const Attributes attributes = dilated_window_attributes(m, n);
   const Values made = m.onnx_all(op_name::MaxPool, {Aten::of(x)}, attributes, 2);
   const Dims dims = m.dims(x);
   if (!m.good() || made.size() != 2) return m.done(nullptr);

@@ -70,6 +70,16 @@ const Var* IndexReader::of_sum(const BinaryExpr* sum) {
   return b.min && *b.min >= 0 && b.max && *b.max < step(*first) ? outermost(*first) : nullptr;
 }
 
+void for_each_access(const SBlock* block, const std::function<void(const Buffer*, Span<const Expr*>)>& access) {
+  const auto visit = [&](const Node* n) {
+    if (const auto* load = as<BufferLoad>(n)) access(load->buffer, load->indices);
+    if (const auto* store = as<BufferStore>(n)) access(store->buffer, store->indices);
+    return !isa<SBlock>(n) || n == block;
+  };
+  walk(block->body, visit);
+  if (block->init) walk(block->init, visit);
+}
+
 namespace {
 
 using Dim = std::pair<const Buffer*, std::size_t>;
@@ -83,7 +93,7 @@ class Groups {
       bool whole = false;  // by the axis itself in one place
     };
     std::map<std::uint32_t, Followed> by_axis;  // by the axis's id
-    const auto access = [&](const Buffer* b, Span<const Expr*> indices) {
+    for_each_access(block, [&](const Buffer* b, Span<const Expr*> indices) {
       for (std::size_t d = 0; d < indices.size(); ++d) {
         const Var* axis = reader.axis_of(indices[d]);
         if (!axis || !reader.covers(indices[d], b->shape[d])) continue;
@@ -91,14 +101,7 @@ class Groups {
         f.dims.push_back({b, d});
         f.whole = f.whole || isa<Var>(indices[d]);
       }
-    };
-    const auto visit = [&](const Node* n) {
-      if (const auto* load = as<BufferLoad>(n)) access(load->buffer, load->indices);
-      if (const auto* store = as<BufferStore>(n)) access(store->buffer, store->indices);
-      return !isa<SBlock>(n) || n == block;
-    };
-    walk(block->body, visit);
-    if (block->init) walk(block->init, visit);
+    });
     for (const auto& [axis, f] : by_axis)
       for (std::size_t i = 1; f.whole && i < f.dims.size(); ++i) join(f.dims[0], f.dims[i]);
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <unordered_set>
 #include <vector>
 
@@ -27,6 +28,10 @@ class IndexReader {
   std::unordered_set<const ir::Var*> axes_;
   std::vector<std::pair<const ir::Var*, const ir::Expr*>> extents_;  // of axes that begin at 0
 };
+
+// Each access of a block's body and init, not those of blocks inside.
+void for_each_access(const ir::SBlock* block,
+                     const std::function<void(const ir::Buffer*, ir::Span<const ir::Expr*>)>& access);
 
 struct ParamDim {
   std::size_t param = 0;  // position among the kernel's parameters

@@ -93,18 +93,11 @@ class Division {
   void read_block(const SBlock* block) {
     Block out{block, {}};
     IndexReader reader(ctx_, block);
-    const auto access = [&](const Buffer* b, Span<const Expr*> indices) {
+    for_each_access(block, [&](const Buffer* b, Span<const Expr*> indices) {
       Access a{b, {}};
       for (const Expr* i : indices) a.axes.push_back(reader.axis_of(i));
       out.accesses.push_back(std::move(a));
-    };
-    const auto visit = [&](const Node* n) {
-      if (const auto* load = as<BufferLoad>(n)) access(load->buffer, load->indices);
-      if (const auto* store = as<BufferStore>(n)) access(store->buffer, store->indices);
-      return !isa<SBlock>(n) || n == block;
-    };
-    walk(block->body, visit);
-    if (block->init) walk(block->init, visit);
+    });
     blocks_.push_back(std::move(out));
   }
 
