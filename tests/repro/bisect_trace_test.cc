@@ -1,4 +1,6 @@
 // Folders as written by DumpIR, with a fault planted in the stages from one pass on.
+//
+// It is long because every case has the texts of its stages.
 #include <doctest/doctest.h>
 
 #include <filesystem>

@@ -1,6 +1,8 @@
 // Relax by the book: environments of values, C++ frames per Relax call (on a stack of its own), symbolic variables
 // bound by matching types against values. Operators beyond the calls of RFC 0089 section 4.1 have to be legalised
 // before.
+//
+// It is long because it is one machine: calls, bindings and allocations share its frames, symbols and memory.
 #include <fmt/format.h>
 
 #include <algorithm>
