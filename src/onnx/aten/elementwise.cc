@@ -320,7 +320,7 @@ Made converted(NodeContext& c) {
 
 Made dropout(NodeContext& c) {
   Aten m(c);
-  if (m.truth("train", false)) return refuse("it is to be trained: the elements that it drops are random");
+  if (m.truth("train", false)) return refuse("it is in training mode: the elements that it drops are random");
   return m.give({m.self_value()});
 }
 

@@ -173,7 +173,7 @@ Made adaptive_average_pool(NodeContext& c) {
 // (result, empty, empty): the saved statistics of inference are none.
 Made batch_norm(NodeContext& c) {
   Aten m(c);
-  if (m.truth("training", false)) return refuse("it is to be trained");
+  if (m.truth("training", false)) return refuse("it is in training mode");
   const Expr* x = m.self();
   const Values operands{Aten::of(x), m.per_channel("weight", x, 1), m.per_channel("bias", x, 0),
                         m.per_channel("running_mean", x, 0), m.per_channel("running_var", x, 1)};

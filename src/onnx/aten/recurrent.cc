@@ -63,7 +63,7 @@ Made recurrent(NodeContext& c, const Recurrent& how) {
              batch_first = m.truth("batch_first", false);
   const std::int64_t layers = m.integer("num_layers", 1), ways = both_ways ? 2 : 1;
   if (m.truth("train", false) && m.real("dropout", 0) > 0)
-    return refuse("it is to be trained: the elements that it drops are random");
+    return refuse("it is in training mode: the elements that it drops are random");
   const Exprs params = tensors_of(m, "params"), states = tensors_of(m, "hx");
   const std::size_t of_layer = std::size_t(ways) * (biased ? 4 : 2);
   const Expr* x = m.tensor("input");

@@ -191,7 +191,7 @@ Made dropout(NodeContext& c) {
     RLDB_TRY(ratio, c.real_in(1, 0.5));
   }
   RLDB_TRY(const double training, c.has(2) ? c.real_in(2, 0) : ir::Result<double>(0.0));
-  if (training != 0 && ratio != 0) return refuse("it is to be trained: the elements that it drops are random");
+  if (training != 0 && ratio != 0) return refuse("it is in training mode: the elements that it drops are random");
   RLDB_TRY(const Expr* x, c.in(0));
   if (!c.wants(1)) return x;
   Chain m(c);
