@@ -25,6 +25,18 @@ struct RelaySource {
   relay::TextNames names;
 };
 
+// Definitions that were entered at the prompt, and how to make the text what it was before them.
+struct RelayEntered {
+  struct Piece {
+    std::uint32_t begin, end;  // in the text with the definitions; ascending
+    std::string text;
+  };
+  std::vector<std::string> names;
+  std::vector<Piece> back;
+  std::size_t version = 0;                     // the program's position after them
+  std::shared_ptr<const RelayEntered> before;  // those entered earlier
+};
+
 class RelayText final : public Program {
  public:
   // Null: diagnosed.
@@ -37,6 +49,15 @@ class RelayText final : public Program {
   std::unique_ptr<Program> edit(std::string_view text, Diagnostics& out, TextChange& change);
   // The program is one from before the last edit of its document: takes that edit back.
   void undo_edit() noexcept;
+
+  std::string_view text() const;
+  // The last definitions entered that its text has; null: none since it was loaded or edited as a file.
+  const std::shared_ptr<const RelayEntered>& entered() const { return entered_; }
+  void set_entered(std::shared_ptr<const RelayEntered> entered) { entered_ = std::move(entered); }
+  // `names` were entered, and made the text `before` this one.
+  void note_entered(std::vector<std::string> names, std::string_view before,
+                    std::shared_ptr<const RelayEntered> earlier);
+  std::string text_before_entered() const;
 
   RelaySource& source() const { return *source_; }
   const relay::Module* module() const { return history_.current().as<relay::Module>(); }
@@ -77,6 +98,7 @@ class RelayText final : public Program {
   std::shared_ptr<EditedText> edited_;
   std::uint64_t revision_ = 0;
   std::shared_ptr<RelaySource> source_;
+  std::shared_ptr<const RelayEntered> entered_;
   std::string entry_;
   // The last build and its inputs.
   std::shared_ptr<const Build> build_;

@@ -208,9 +208,9 @@ TreePtr parse_changed(TSParser* parser, const TSTree* tree, std::string_view old
 }
 
 // Reads a text with errors. `tree`: its tree, if it was read from the beginning. `before`: a reading without errors
-// left, to start from.
+// left, to start from; `tried`: from it the text as it is was read, and has errors.
 Reading read_damaged(TSParser* parser, std::string_view text, const KnownText& known, TreePtr tree,
-                     const Reading* before) {
+                     const Reading* before, bool tried) {
   Reading r;
   r.cut_out.text = text;
   r.statements = find_statements(text, by_itself(text), known);
@@ -219,8 +219,7 @@ Reading read_damaged(TSParser* parser, std::string_view text, const KnownText& k
     std::copy_if(r.statements->begin(), r.statements->end(), std::back_inserter(r.cut_out.statements),
                  [](const Statement& s) { return s.cut; });
   const bool cuts = !r.cut_out.statements.empty();
-  // Without cuts, only from a text that had some: otherwise it was tried.
-  if (cuts || (before && !before->cut_out.statements.empty())) {
+  if (cuts || (before && !tried)) {
     if (cuts) r.with_placeholders = with_placeholders(text, r.cut_out.statements);
     r.tree = before && within_limits(r.tree_text())
                  ? parse_changed(parser, before->tree.get(), before->tree_text(), r.tree_text())
@@ -240,7 +239,7 @@ Reading read_damaged(TSParser* parser, std::string_view text, const KnownText& k
 Reading read_text(TSParser* parser, std::string_view text) {
   TreePtr tree = parse_text(parser, nullptr, text);
   if (holds_error(tree) || !find_misplaced(text).empty())
-    return read_damaged(parser, text, {}, std::move(tree), nullptr);
+    return read_damaged(parser, text, {}, std::move(tree), nullptr, true);
   Reading r;
   r.tree = std::move(tree);
   r.cut_out.text = text;
@@ -350,6 +349,22 @@ bool misplaces(const LiveTree::Edit& edit, std::string_view before, std::string_
          !find_misplaced(after).empty();
 }
 
+// Whether a header without its block is probably among the lines that were edited, as it is while it is typed. From
+// one the runtime may take half a second to recover in a long block, only for the header to be cut out.
+bool likely_unfinished(const LiveTree::Edit& edit, std::string_view text) {
+  constexpr int kMostLines = 16;
+  std::size_t at = edit.begin;
+  for (int i = 0; i < kMostLines && at <= edit.new_end && at < text.size(); ++i) {
+    const std::string_view line = line_of(text, at);
+    const auto begin = static_cast<std::uint32_t>(line.data() - text.data());
+    const auto end = begin + static_cast<std::uint32_t>(line.size());
+    const bool has_end = line.starts_with('@') || has_header_colon(line);
+    if (begins_block(line) && (!has_end || !by_itself(text)(begin, end))) return true;
+    at = begin + line.size() + 1;
+  }
+  return false;
+}
+
 }  // namespace
 
 LiveTree::Changed LiveTree::edit(const Edit& edit, std::string_view text) {
@@ -366,7 +381,9 @@ LiveTree::Changed LiveTree::edit(const Edit& edit, std::string_view text) {
   }
   const bool had_error = holds_error(old.tree);
   // (From a tree with errors the runtime may take seconds, and what it makes of the text depends on it.)
-  if (!had_error && old.cut_out.statements.empty() && !misplaces(edit, old.cut_out.text, text)) {
+  const bool tries = !had_error && old.cut_out.statements.empty() && !misplaces(edit, old.cut_out.text, text) &&
+                     !likely_unfinished(edit, text);
+  if (tries) {
     Reading sound;
     sound.tree = parse_changed(parser, old.tree.get(), old.cut_out.text, text);
     if (!holds_error(sound.tree)) {
@@ -387,7 +404,7 @@ LiveTree::Changed LiveTree::edit(const Edit& edit, std::string_view text) {
       return (one_line && whole && !statement.starts_with('\\')) || alone(begin, end);
     });
   const KnownText before{known ? &*known : nullptr, edit.begin, edit.old_end, edit.new_end};
-  Reading now = read_damaged(parser, text, before, nullptr, had_error ? nullptr : &old);
+  Reading now = read_damaged(parser, text, before, nullptr, had_error ? nullptr : &old, tries);
   Changed changed{edit.begin, edit.new_end};
   if (had_error || holds_error(now.tree)) {
     // Without cuts now and before, damage is where it was before, or in the edit.

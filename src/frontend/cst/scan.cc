@@ -140,4 +140,23 @@ std::string_view code_of(std::string_view line) {
   return line.substr(0, last == std::string_view::npos ? 0 : last + 1);
 }
 
+bool has_header_colon(std::string_view header) {
+  int depth = 0;
+  char quote = 0;
+  for (std::size_t i = 0; i < header.size(); ++i) {
+    const char c = header[i];
+    if (quote != 0) {
+      if (c == '\\') ++i;
+      if (c == quote) quote = 0;
+      continue;
+    }
+    if (c == '"' || c == '\'') quote = c;
+    if (c == '(' || c == '[' || c == '{') ++depth;
+    if (c == ')' || c == ']' || c == '}') --depth;
+    if (c == '#') i = std::min(header.find('\n', i), header.size());
+    if (c == ':' && depth == 0) return true;
+  }
+  return false;
+}
+
 }  // namespace rldb::frontend::cst

@@ -38,4 +38,7 @@ std::size_t second_of_two_values(std::string_view text, std::size_t begin, std::
 // A line without its comment and the blanks before that.
 std::string_view code_of(std::string_view line);
 
+// Whether a header has the `:` that ends it, with the body behind it or not.
+bool has_header_colon(std::string_view header);
+
 }  // namespace rldb::frontend::cst

@@ -172,25 +172,6 @@ class Splitter {
   }
   std::string_view text_of(const Statement& s) const { return text_.substr(s.begin, s.end - s.begin); }
 
-  // The `:` that ends a header, with the body behind it or not.
-  static bool has_header_colon(std::string_view header) {
-    int depth = 0;
-    char quote = 0;
-    for (std::size_t i = 0; i < header.size(); ++i) {
-      const char c = header[i];
-      if (quote != 0) {
-        if (c == '\\') ++i;
-        if (c == quote) quote = 0;
-        continue;
-      }
-      if (c == '"' || c == '\'') quote = c;
-      if (c == '(' || c == '[' || c == '{') ++depth;
-      if (c == ')' || c == ']' || c == '}') --depth;
-      if (c == '#') i = std::min(header.find('\n', i), header.size());
-      if (c == ':' && depth == 0) return true;
-    }
-    return false;
-  }
   bool parses(std::size_t begin, std::size_t end) const {
     return parses_(static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end));
   }

@@ -3,6 +3,7 @@
 
 #include "rldb/relay/ops/typing_memo.h"
 #include "rldb/session/relay_text.h"
+#include "rldb/session/session.h"
 #include "session/program/edited_text.h"
 
 namespace rldb::session {
@@ -116,6 +117,26 @@ std::unique_ptr<Program> RelayText::edit(std::string_view text, Diagnostics& out
   program->edited_ = edited_;
   program->revision_ = edited.revision;
   return program;
+}
+
+std::string_view RelayText::text() const { return session_.sources().get(source_->file).text(); }
+
+void RelayText::note_entered(std::vector<std::string> names, std::string_view before,
+                             std::shared_ptr<const RelayEntered> earlier) {
+  auto entered = std::make_shared<RelayEntered>();
+  entered->names = std::move(names);
+  for (const frontend::TextReplacement& e : frontend::edits_between(text(), before))
+    entered->back.push_back({e.begin, e.end, std::string(e.text)});
+  entered->version = position();
+  entered->before = std::move(earlier);
+  entered_ = std::move(entered);
+}
+
+std::string RelayText::text_before_entered() const {
+  std::string made(text());
+  for (auto piece = entered_->back.rbegin(); piece != entered_->back.rend(); ++piece)
+    made.replace(piece->begin, piece->end - piece->begin, piece->text);
+  return made;
 }
 
 void RelayText::undo_edit() noexcept {

@@ -36,6 +36,7 @@
 #include "ui/prompt/commands/handlers.h"
 #include "ui/prompt/commands/loaded.h"
 #include "ui/prompt/commands/versions.h"
+#include "ui/prompt/entry/relay_entry.h"
 #include "ui/prompt/example_file.h"
 #include "ui/prompt/kernel_view.h"
 #include "ui/prompt/view.h"
@@ -405,6 +406,7 @@ static bool changed_nothing(const session::Program& program, std::size_t version
 
 Status command_Undo(Repl& repl, std::string_view rest) {
   if (!rest.empty()) return Status::Usage;
+  if (can_take_back_definitions(repl)) return take_back_definitions(repl);
   const session::Program& program = *repl.session().program();
   std::size_t at = program.position();
   while (at > 0 && changed_nothing(program, at)) --at;

@@ -63,10 +63,24 @@ void report_refused(Repl& repl, const source::Diagnostics& found, const frontend
   repl.report(placed);
 }
 
+// After an edit of the text of the program, whose outcome `key` names for a script and `done` for a reader.
+Status tell_edited(Repl& repl, const source::Diagnostics& diagnostics, const session::TextChange& change,
+                   std::string_view key, std::string_view done, const std::vector<std::string>& names) {
+  repl.report(diagnostics);
+  repl.debugger().kill();
+  repl.debugger().resolve_breakpoints();
+  if (diagnostics.has_errors()) return Status::Failed;  // a pass
+  if (repl.wants_json()) return repl.give({{std::string(key), names}});
+  for (const std::string& name : names) repl.print("{} {}\n", done, name);
+  if (!change.passes.empty()) repl.print("applied again: {}\n", fmt::join(change.passes, ", "));
+  return Status::Good;
+}
+
 Status add_definitions(Repl& repl, const session::RelayText& program, std::string_view text) {
   const source::FileId file = program.source().file;
-  const frontend::RelayAddition added =
-      frontend::with_relay_definitions(repl.session().sources().get(file).text(), text);
+  const std::string before(program.text());
+  const auto earlier = program.entered();
+  const frontend::RelayAddition added = frontend::with_relay_definitions(before, text);
   if (!repl.may_end_run(fmt::format("a new definition of `{}`", fmt::join(added.names, "`, `")))) return Status::Failed;
   source::Diagnostics diagnostics;
   session::TextChange change;
@@ -75,14 +89,9 @@ Status add_definitions(Repl& repl, const session::RelayText& program, std::strin
     report_refused(repl, diagnostics, added, text, file);
     return Status::Failed;
   }
-  repl.report(diagnostics);
-  repl.debugger().kill();
-  repl.debugger().resolve_breakpoints();
-  if (diagnostics.has_errors()) return Status::Failed;  // a pass
-  if (repl.wants_json()) return repl.give({{"defined", added.names}});
-  for (const std::string& name : added.names) repl.print("defined {}\n", name);
-  if (!change.passes.empty()) repl.print("applied again: {}\n", fmt::join(change.passes, ", "));
-  return Status::Good;
+  if (session::RelayText* edited = session::relay_text(repl.session().program()))
+    edited->note_entered(added.names, before, earlier);
+  return tell_edited(repl, diagnostics, change, "defined", "defined", added.names);
 }
 
 }  // namespace
@@ -101,6 +110,26 @@ Status run_relay_entry(Repl& repl, std::string_view text) {
       source::message(diag::UnsupportedHere, "a definition of Relay", "in a program that is not Relay text");
   m.hint = "a text that begins with `#[version = \"0.0.5\"]` is loaded instead of the program";
   return repl.fail(std::move(m));
+}
+
+bool can_take_back_definitions(Repl& repl) {
+  const session::RelayText* program = session::relay_text(repl.session().program());
+  if (!program || !program->entered()) return false;
+  return program->position() == program->entered()->version || program->position() == 0;
+}
+
+Status take_back_definitions(Repl& repl) {
+  const session::RelayText& program = *session::relay_text(repl.session().program());
+  const std::shared_ptr<const session::RelayEntered> entered = program.entered();
+  if (!repl.may_end_run(fmt::format("taking back `{}`", fmt::join(entered->names, "`, `")))) return Status::Failed;
+  source::Diagnostics diagnostics;
+  session::TextChange change;
+  if (!repl.session().edit_text(program.text_before_entered(), diagnostics, &change)) {
+    repl.report(diagnostics);
+    return Status::Failed;
+  }
+  if (session::RelayText* edited = session::relay_text(repl.session().program())) edited->set_entered(entered->before);
+  return tell_edited(repl, diagnostics, change, "taken_back", "took back", entered->names);
 }
 
 }  // namespace rldb::ui

@@ -10,4 +10,8 @@ namespace rldb::ui {
 
 Status run_relay_entry(Repl& repl, std::string_view text);
 
+// Whether the last step of the program that is not undone is an entry of definitions: `:undo` takes them back.
+bool can_take_back_definitions(Repl& repl);
+Status take_back_definitions(Repl& repl);
+
 }  // namespace rldb::ui
