@@ -600,13 +600,14 @@ bool Document::State::read_part(const TextEdit& edit, const cst::LiveTree::Chang
   reader->text = buffer().text();
   reader->module = &module();
   const Face before = face_of(*m);
+  const bool was_damaged = module().damaged;
   std::vector<Member*> read{m};
   const bool unread = m->kind == cst::Kind::RelaxFunction && live.has_cut_header(m->span.begin, m->body);
   bool good = unread ? leave_unread(*m, edit)
                      : (keep != script::Keep::Nothing && read_function(*m, &edit, keep)) || read_function(*m, nullptr);
   if (good && !same_face(before, face_of(*m))) good = read_callers(*m, read);
   if (good) module().damaged = has_damage();
-  good = good && !(reader->missed_member && module().damaged);
+  good = good && !(reader->missed_member && (was_damaged || module().damaged));
   if (good) {
     read_members.insert(read.begin(), read.end());
     scope.functions = read_members.size();

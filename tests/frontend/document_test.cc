@@ -452,7 +452,7 @@ std::size_t vandalise(std::string_view start, std::uint32_t seed, int edits) {
     const auto check = [&](const char* what) {
       const std::string found = difference(document, sources);
       if (found.empty()) return true;
-      FAIL_CHECK("seed " << seed << ", edit " << i << " (" << what << "): bytes " << c.begin << " to " << c.end
+      FAIL_CHECK("seed " << seed << ", edit " << i << " (" << std::string(what) << "): bytes " << c.begin << " to " << c.end
                          << " by `" << c.text << "`\n"
                          << found << "\nbefore:\n"
                          << before);
@@ -471,6 +471,40 @@ std::size_t vandalise(std::string_view start, std::uint32_t seed, int edits) {
     if (!check("undone")) return in_part;
   }
   return in_part;
+}
+
+TEST_CASE("a call of a function that is missing, after an edit of its line was taken back") {
+  std::string text(kModule);
+  const std::size_t name = text.find("def twice");
+  text.insert(name + 9, "s");
+  source::SourceManager sources;
+  Document document(sources, "test.py", text);
+  CHECK(difference(document, sources) == "");
+  const auto at = static_cast<std::uint32_t>(text.find("lv1 = R.call_tir") - 1);
+  REQUIRE(document.edit(at, at, "("));
+  CHECK(difference(document, sources) == "");
+  REQUIRE(document.edit(at, at + 1, ""));
+  CHECK(difference(document, sources) == "");
+}
+
+TEST_CASE("lines that the grammar joins: a decorator without its name, an import that goes on") {
+  const auto check = [](std::string_view from, std::string_view to, std::string_view at, std::string_view inserted) {
+    std::string text(kModule);
+    text.replace(text.find(from), from.size(), to);
+    source::SourceManager sources;
+    Document document(sources, "test.py", text);
+    const auto place = static_cast<std::uint32_t>(text.find(at) + at.size());
+    REQUIRE(document.edit(place, place, inserted));
+    CHECK(difference(document, sources) == "");
+    REQUIRE(document.edit(place, place + static_cast<std::uint32_t>(inserted.size()), ""));
+    CHECK(difference(document, sources) == "");
+  };
+  check("@I.ir_module", "@I.ir_module", "@", "\n");
+  check("from tvm.script import relax", "from tvm\n.script import relax", "lv1)", "(");
+  check("if c:", "if c:", "if c", "\n");
+  check("R.output(gv)", "R.output(gv)", "R.output(gv)\n", "        if c\n");
+  check("R.output(gv)", "R.output(gv)", "R.output(gv)\n", "            for i in\n");
+  check("R.output(gv)", "R.output(gv)", "R.output(gv)\n", "        with R.dataflow()\n");
 }
 
 TEST_CASE("thousands of random edits read like fresh texts") {

@@ -4,6 +4,7 @@
 #include <tree_sitter/api.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <string>
 
@@ -349,18 +350,45 @@ bool misplaces(const LiveTree::Edit& edit, std::string_view before, std::string_
          !find_misplaced(after).empty();
 }
 
-// Whether a header without its block is probably among the lines that were edited, as it is while it is typed. From
-// one the runtime may take half a second to recover in a long block, only for the header to be cut out.
-bool likely_unfinished(const LiveTree::Edit& edit, std::string_view text) {
+// Whether a line may go on the statement of the line above it, where the grammar does not see that one end.
+bool may_go_on(std::string_view line) {
+  constexpr std::array<std::string_view, 10> kJoin{"if", "else", "for", "in", "is", "and", "or", "not", "as", "import"};
+  if (line.empty() || (!is_word_byte(line[0]) && line[0] != '@')) return true;
+  return std::find(kJoin.begin(), kJoin.end(), line.substr(0, line.find_first_of(" \t(\r"))) != kJoin.end();
+}
+
+// From its first character of code on, the first line behind `at` that has any.
+std::string_view code_below(std::string_view text, std::size_t at) {
+  while (at < text.size()) {
+    const std::string_view line = line_of(text, at);
+    if (!code_of(line).empty()) return line;
+    at = static_cast<std::size_t>(line.data() - text.data()) + line.size() + 1;
+  }
+  return {};
+}
+
+std::size_t column_in(std::string_view text, std::string_view line) {
+  const auto begin = static_cast<std::size_t>(line.data() - text.data());
+  const std::size_t before = begin == 0 ? std::string_view::npos : text.rfind('\n', begin - 1);
+  return begin - (before == std::string_view::npos ? 0 : before + 1);
+}
+
+// Whether a header that lacks its `:` and its block, as while it is typed, is among the lines that were edited. The
+// runtime may take half a second to recover from one in a long block, only for it to be cut out.
+bool has_unfinished_header(const LiveTree::Edit& edit, std::string_view text) {
   constexpr int kMostLines = 16;
   std::size_t at = edit.begin;
   for (int i = 0; i < kMostLines && at <= edit.new_end && at < text.size(); ++i) {
-    const std::string_view line = line_of(text, at);
-    const auto begin = static_cast<std::uint32_t>(line.data() - text.data());
-    const auto end = begin + static_cast<std::uint32_t>(line.size());
-    const bool has_end = line.starts_with('@') || has_header_colon(line);
-    if (begins_block(line) && (!has_end || !by_itself(text)(begin, end))) return true;
-    at = begin + line.size() + 1;
+    const std::string_view line = line_of(text, at), code = code_of(line);
+    const std::size_t end = static_cast<std::size_t>(line.data() - text.data()) + line.size();
+    const bool header = begins_block(line) && !line.starts_with('@') && first_word(line).size() < code.size();
+    const Scan scan = header ? scan_brackets(code, 0, code.size()) : Scan();
+    const bool open = !scan.open.empty() || scan.stray != Scan::kNone || scan.long_string != Scan::kNone;
+    const std::string_view below = code_below(text, end + 1);
+    if (header && !open && !has_header_colon(code) && may_end(code) && !below.empty() && !may_go_on(below) &&
+        column_in(text, below) <= column_in(text, line))
+      return true;
+    at = end + 1;
   }
   return false;
 }
@@ -382,7 +410,7 @@ LiveTree::Changed LiveTree::edit(const Edit& edit, std::string_view text) {
   const bool had_error = holds_error(old.tree);
   // (From a tree with errors the runtime may take seconds, and what it makes of the text depends on it.)
   const bool tries = !had_error && old.cut_out.statements.empty() && !misplaces(edit, old.cut_out.text, text) &&
-                     !likely_unfinished(edit, text);
+                     !has_unfinished_header(edit, text);
   if (tries) {
     Reading sound;
     sound.tree = parse_changed(parser, old.tree.get(), old.cut_out.text, text);
@@ -401,7 +429,8 @@ LiveTree::Changed LiveTree::edit(const Edit& edit, std::string_view text) {
       const std::string_view statement = old_text.substr(begin, end - begin);
       const bool one_line = statement.find('\n') == std::string_view::npos;
       const bool whole = begins_block(statement) ? code_of(statement).ends_with(':') : may_end(statement);
-      return (one_line && whole && !statement.starts_with('\\')) || alone(begin, end);
+      const bool halves = may_go_on(statement) || may_go_on(code_below(old_text, end + 1));
+      return (one_line && whole && !halves) || alone(begin, end);
     });
   const KnownText before{known ? &*known : nullptr, edit.begin, edit.old_end, edit.new_end};
   Reading now = read_damaged(parser, text, before, nullptr, had_error ? nullptr : &old, tries);
