@@ -452,8 +452,8 @@ std::size_t vandalise(std::string_view start, std::uint32_t seed, int edits) {
     const auto check = [&](const char* what) {
       const std::string found = difference(document, sources);
       if (found.empty()) return true;
-      FAIL_CHECK("seed " << seed << ", edit " << i << " (" << std::string(what) << "): bytes " << c.begin << " to " << c.end
-                         << " by `" << c.text << "`\n"
+      FAIL_CHECK("seed " << seed << ", edit " << i << " (" << std::string(what) << "): bytes " << c.begin << " to "
+                         << c.end << " by `" << c.text << "`\n"
                          << found << "\nbefore:\n"
                          << before);
       return false;
@@ -502,9 +502,22 @@ TEST_CASE("lines that the grammar joins: a decorator without its name, an import
   check("@I.ir_module", "@I.ir_module", "@", "\n");
   check("from tvm.script import relax", "from tvm\n.script import relax", "lv1)", "(");
   check("if c:", "if c:", "if c", "\n");
+  check("if c:", "for i\nin[1, 2]:", "for i", "d");
+  check("if c:", "if c\n@c:", "if c", "d");
+  check("first = cls.helper(x)", "if c\n        r\"a\"", "if c", "d");
+  check("from tvm.script import relax as R", "from tvm.script\nimport relax as R", "lv1)", "(");
+  check("first = cls.helper(x)", "\"\"\"\n        with the size\n        of\n        \"\"\"", "with the size", "s");
   check("R.output(gv)", "R.output(gv)", "R.output(gv)\n", "        if c\n");
   check("R.output(gv)", "R.output(gv)", "R.output(gv)\n", "            for i in\n");
   check("R.output(gv)", "R.output(gv)", "R.output(gv)\n", "        with R.dataflow()\n");
+}
+
+TEST_CASE("an `else` with its block on its line is one wherever it was met before") {
+  std::string text(kModule);
+  const std::string_view lines = "else:\n            w";
+  text.replace(text.find(lines), lines.size(), "else:           w");
+  source::SourceManager sources;
+  for (int i = 0; i < 3; ++i) CHECK_FALSE(Document(sources, "test.py", text).diagnostics().has_errors());
 }
 
 TEST_CASE("thousands of random edits read like fresh texts") {

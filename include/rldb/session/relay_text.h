@@ -33,8 +33,14 @@ struct RelayEntered {
   };
   std::vector<std::string> names;
   std::vector<Piece> back;
-  std::size_t version = 0;                     // the program's position after them
-  std::shared_ptr<const RelayEntered> before;  // those entered earlier
+  // Those entered earlier, and the version that stood when they had been.
+  std::shared_ptr<RelayEntered> before;
+  std::size_t version_before = 0;
+
+  RelayEntered() = default;
+  RelayEntered(const RelayEntered&) = delete;
+  RelayEntered& operator=(const RelayEntered&) = delete;
+  ~RelayEntered();  // of a long session without recursion
 };
 
 class RelayText final : public Program {
@@ -52,11 +58,16 @@ class RelayText final : public Program {
 
   std::string_view text() const;
   // The last definitions entered that its text has; null: none since it was loaded or edited as a file.
-  const std::shared_ptr<const RelayEntered>& entered() const { return entered_; }
-  void set_entered(std::shared_ptr<const RelayEntered> entered) { entered_ = std::move(entered); }
-  // `names` were entered, and made the text `before` this one.
-  void note_entered(std::vector<std::string> names, std::string_view before,
-                    std::shared_ptr<const RelayEntered> earlier);
+  const std::shared_ptr<RelayEntered>& entered() const { return entered_; }
+  // The version that stood when they had been entered, or the one from which other passes were run since.
+  std::size_t entered_at() const { return entered_at_; }
+  void set_entered(std::shared_ptr<RelayEntered> entered, std::size_t version) {
+    entered_ = std::move(entered);
+    entered_at_ = version;
+  }
+  // `names` were entered, and made this one of the text and the program before.
+  void note_entered(std::vector<std::string> names, std::string_view before, std::shared_ptr<RelayEntered> earlier,
+                    std::size_t earlier_at);
   std::string text_before_entered() const;
 
   RelaySource& source() const { return *source_; }
@@ -98,7 +109,8 @@ class RelayText final : public Program {
   std::shared_ptr<EditedText> edited_;
   std::uint64_t revision_ = 0;
   std::shared_ptr<RelaySource> source_;
-  std::shared_ptr<const RelayEntered> entered_;
+  std::shared_ptr<RelayEntered> entered_;
+  std::size_t entered_at_ = 0;
   std::string entry_;
   // The last build and its inputs.
   std::shared_ptr<const Build> build_;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "frontend/cst/copy_rows.h"
+#include "frontend/cst/scan.h"
 
 namespace rldb::frontend::cst {
 
@@ -88,6 +89,8 @@ void KnownShapes::forget_if_many() {
 std::optional<ShapedTree> KnownShapes::read(const ShapeScan& statement, std::string_view text) {
   if (!parser_) parser_ = make_parser();
   std::string alone(text.substr(statement.begin(), statement.end() - statement.begin()));
+  // `else: w = x` by itself is the annotation of a name.
+  if (is_part(first_word(alone))) return std::nullopt;
   alone += '\n';
   const TreePtr tree = parse_text(parser_.get(), nullptr, alone);
   const TSNode root = ts_tree_root_node(tree.get());

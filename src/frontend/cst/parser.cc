@@ -208,19 +208,31 @@ TreePtr parse_changed(TSParser* parser, const TSTree* tree, std::string_view old
   return parse_within_limits(parser, edited.get(), text);
 }
 
+bool is_cut_at(const std::optional<std::vector<Statement>>& statements, std::uint32_t begin) {
+  return statements && std::any_of(statements->begin(), statements->end(),
+                                   [&](const Statement& s) { return s.cut && s.begin == begin; });
+}
+
 // Reads a text with errors. `tree`: its tree, if it was read from the beginning. `before`: a reading without errors
-// left, to start from; `tried`: from it the text as it is was read, and has errors.
+// left, to start from. `header`: the text was not read as it is, because of what looks like a header there.
 Reading read_damaged(TSParser* parser, std::string_view text, const KnownText& known, TreePtr tree,
-                     const Reading* before, bool tried) {
+                     const Reading* before, std::optional<std::uint32_t> header) {
   Reading r;
   r.cut_out.text = text;
   r.statements = find_statements(text, by_itself(text), known);
+  if (before && header && !is_cut_at(r.statements, *header)) {
+    Reading sound;
+    sound.tree = parse_changed(parser, before->tree.get(), before->tree_text(), text);
+    sound.cut_out.text = text;
+    if (!holds_error(sound.tree)) return sound;
+  }
   if (r.statements) cut_misplaced(text, find_misplaced(text), *r.statements);
   if (r.statements)
     std::copy_if(r.statements->begin(), r.statements->end(), std::back_inserter(r.cut_out.statements),
                  [](const Statement& s) { return s.cut; });
   const bool cuts = !r.cut_out.statements.empty();
-  if (cuts || (before && !tried)) {
+  // Without cuts, only from a text that had some: otherwise it was tried.
+  if (cuts || (before && !before->cut_out.statements.empty())) {
     if (cuts) r.with_placeholders = with_placeholders(text, r.cut_out.statements);
     r.tree = before && within_limits(r.tree_text())
                  ? parse_changed(parser, before->tree.get(), before->tree_text(), r.tree_text())
@@ -240,7 +252,7 @@ Reading read_damaged(TSParser* parser, std::string_view text, const KnownText& k
 Reading read_text(TSParser* parser, std::string_view text) {
   TreePtr tree = parse_text(parser, nullptr, text);
   if (holds_error(tree) || !find_misplaced(text).empty())
-    return read_damaged(parser, text, {}, std::move(tree), nullptr, true);
+    return read_damaged(parser, text, {}, std::move(tree), nullptr, std::nullopt);
   Reading r;
   r.tree = std::move(tree);
   r.cut_out.text = text;
@@ -352,9 +364,9 @@ bool misplaces(const LiveTree::Edit& edit, std::string_view before, std::string_
 
 // Whether a line may go on the statement of the line above it, where the grammar does not see that one end.
 bool may_go_on(std::string_view line) {
-  constexpr std::array<std::string_view, 10> kJoin{"if", "else", "for", "in", "is", "and", "or", "not", "as", "import"};
-  if (line.empty() || (!is_word_byte(line[0]) && line[0] != '@')) return true;
-  return std::find(kJoin.begin(), kJoin.end(), line.substr(0, line.find_first_of(" \t(\r"))) != kJoin.end();
+  if (line.empty() || !is_word_byte(line[0]) || is_string_prefix(line, 0, line.size())) return true;
+  const std::string_view word = first_word(line);
+  return word == "import" || joins_values(word);
 }
 
 // From its first character of code on, the first line behind `at` that has any.
@@ -373,24 +385,25 @@ std::size_t column_in(std::string_view text, std::string_view line) {
   return begin - (before == std::string_view::npos ? 0 : before + 1);
 }
 
-// Whether a header that lacks its `:` and its block, as while it is typed, is among the lines that were edited. The
+// Where a header that lacks its `:` and its block, as while it is typed, begins among the lines that were edited. The
 // runtime may take half a second to recover from one in a long block, only for it to be cut out.
-bool has_unfinished_header(const LiveTree::Edit& edit, std::string_view text) {
+std::optional<std::uint32_t> unfinished_header(const LiveTree::Edit& edit, std::string_view text) {
   constexpr int kMostLines = 16;
   std::size_t at = edit.begin;
   for (int i = 0; i < kMostLines && at <= edit.new_end && at < text.size(); ++i) {
     const std::string_view line = line_of(text, at), code = code_of(line);
-    const std::size_t end = static_cast<std::size_t>(line.data() - text.data()) + line.size();
+    const auto begin = static_cast<std::uint32_t>(line.data() - text.data());
+    const std::size_t end = begin + line.size();
     const bool header = begins_block(line) && !line.starts_with('@') && first_word(line).size() < code.size();
     const Scan scan = header ? scan_brackets(code, 0, code.size()) : Scan();
     const bool open = !scan.open.empty() || scan.stray != Scan::kNone || scan.long_string != Scan::kNone;
     const std::string_view below = code_below(text, end + 1);
     if (header && !open && !has_header_colon(code) && may_end(code) && !below.empty() && !may_go_on(below) &&
         column_in(text, below) <= column_in(text, line))
-      return true;
+      return begin;
     at = end + 1;
   }
-  return false;
+  return std::nullopt;
 }
 
 }  // namespace
@@ -409,9 +422,9 @@ LiveTree::Changed LiveTree::edit(const Edit& edit, std::string_view text) {
   }
   const bool had_error = holds_error(old.tree);
   // (From a tree with errors the runtime may take seconds, and what it makes of the text depends on it.)
-  const bool tries = !had_error && old.cut_out.statements.empty() && !misplaces(edit, old.cut_out.text, text) &&
-                     !has_unfinished_header(edit, text);
-  if (tries) {
+  std::optional<std::uint32_t> header;
+  if (!had_error && old.cut_out.statements.empty() && !misplaces(edit, old.cut_out.text, text) &&
+      !(header = unfinished_header(edit, text))) {
     Reading sound;
     sound.tree = parse_changed(parser, old.tree.get(), old.cut_out.text, text);
     if (!holds_error(sound.tree)) {
@@ -433,7 +446,7 @@ LiveTree::Changed LiveTree::edit(const Edit& edit, std::string_view text) {
       return (one_line && whole && !halves) || alone(begin, end);
     });
   const KnownText before{known ? &*known : nullptr, edit.begin, edit.old_end, edit.new_end};
-  Reading now = read_damaged(parser, text, before, nullptr, had_error ? nullptr : &old, tries);
+  Reading now = read_damaged(parser, text, before, nullptr, had_error ? nullptr : &old, header);
   Changed changed{edit.begin, edit.new_end};
   if (had_error || holds_error(now.tree)) {
     // Without cuts now and before, damage is where it was before, or in the edit.

@@ -55,15 +55,10 @@ Scan scan_brackets(std::string_view text, std::size_t begin, std::size_t end) {
 
 bool is_word_byte(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || (c & 0x80); }
 
-namespace {
-
-// For r"..." and the like: the letters belong to the string.
 bool is_string_prefix(std::string_view text, std::size_t i, std::size_t end) {
   const std::size_t quote = text.find_first_not_of("bBfFrRuU", i);
   return quote != i && quote < end && quote - i <= 2 && (text[quote] == '"' || text[quote] == '\'');
 }
-
-}  // namespace
 
 bool joins_values(std::string_view word) {
   static constexpr std::array<std::string_view, 11> kWords = {"and", "as", "await",  "else", "for", "if",

@@ -19,8 +19,9 @@ Scan scan_brackets(std::string_view text, std::size_t begin, std::size_t end);
 // at `end`; then `open` is set.
 std::size_t skip_string(std::string_view text, std::size_t i, std::size_t end, bool& open);
 
-bool is_word_byte(char c);                 // of a name or number
-bool joins_values(std::string_view word);  // `not`, `in`: a value follows
+bool is_word_byte(char c);                                                     // of a name or number
+bool is_string_prefix(std::string_view text, std::size_t i, std::size_t end);  // `r` of `r"a"`, in both
+bool joins_values(std::string_view word);                                      // `not`, `in`: a value follows
 
 // Whether a line, from its first character on, is the header of a block or a decorator.
 bool begins_block(std::string_view line);

@@ -121,15 +121,19 @@ std::unique_ptr<Program> RelayText::edit(std::string_view text, Diagnostics& out
 
 std::string_view RelayText::text() const { return session_.sources().get(source_->file).text(); }
 
+RelayEntered::~RelayEntered() {
+  while (before && before.use_count() == 1) before = std::exchange(before->before, nullptr);
+}
+
 void RelayText::note_entered(std::vector<std::string> names, std::string_view before,
-                             std::shared_ptr<const RelayEntered> earlier) {
+                             std::shared_ptr<RelayEntered> earlier, std::size_t earlier_at) {
   auto entered = std::make_shared<RelayEntered>();
   entered->names = std::move(names);
   for (const frontend::TextReplacement& e : frontend::edits_between(text(), before))
     entered->back.push_back({e.begin, e.end, std::string(e.text)});
-  entered->version = position();
   entered->before = std::move(earlier);
-  entered_ = std::move(entered);
+  entered->version_before = earlier_at;
+  set_entered(std::move(entered), position());
 }
 
 std::string RelayText::text_before_entered() const {

@@ -1,6 +1,8 @@
 // Relay text: its versions, the parameters of its functions, its code on the Relay VM.
 #include "rldb/session/relay_text.h"
 
+#include <algorithm>
+
 #include "rldb/frontend/relay.h"
 #include "rldb/pipeline/instruments.h"
 #include "rldb/relay/passes/pass.h"
@@ -108,6 +110,7 @@ const pipeline::PassTable& RelayText::passes() const { return relay::pass_table(
 
 bool RelayText::run(const std::vector<pipeline::Invocation>& passes, Diagnostics& out,
                     const pipeline::Instruments& instruments) {
+  entered_at_ = std::min(entered_at_, position());  // the versions behind are given up
   const auto evaluator = make_evaluator(source_->ctx, session_.options());
   relay::PassEnv env{source_->ctx, out, entry_, &source_->names, evaluator.get()};
   relay::TypeCheck types(env);

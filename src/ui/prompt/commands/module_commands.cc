@@ -406,10 +406,10 @@ static bool changed_nothing(const session::Program& program, std::size_t version
 
 Status command_Undo(Repl& repl, std::string_view rest) {
   if (!rest.empty()) return Status::Usage;
-  if (can_take_back_definitions(repl)) return take_back_definitions(repl);
   const session::Program& program = *repl.session().program();
   std::size_t at = program.position();
   while (at > 0 && changed_nothing(program, at)) --at;
+  if (can_take_back_definitions(repl, at)) return take_back_definitions(repl);
   if (at == 0) return repl.fail(source::message(diag::NoMoreVersions, "undo"));
   return go_to_version(repl, at - 1);
 }

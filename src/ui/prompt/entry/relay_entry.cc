@@ -80,6 +80,7 @@ Status add_definitions(Repl& repl, const session::RelayText& program, std::strin
   const source::FileId file = program.source().file;
   const std::string before(program.text());
   const auto earlier = program.entered();
+  const std::size_t earlier_at = program.entered_at();
   const frontend::RelayAddition added = frontend::with_relay_definitions(before, text);
   if (!repl.may_end_run(fmt::format("a new definition of `{}`", fmt::join(added.names, "`, `")))) return Status::Failed;
   source::Diagnostics diagnostics;
@@ -90,7 +91,7 @@ Status add_definitions(Repl& repl, const session::RelayText& program, std::strin
     return Status::Failed;
   }
   if (session::RelayText* edited = session::relay_text(repl.session().program()))
-    edited->note_entered(added.names, before, earlier);
+    edited->note_entered(added.names, before, earlier, earlier_at);
   return tell_edited(repl, diagnostics, change, "defined", "defined", added.names);
 }
 
@@ -112,15 +113,15 @@ Status run_relay_entry(Repl& repl, std::string_view text) {
   return repl.fail(std::move(m));
 }
 
-bool can_take_back_definitions(Repl& repl) {
+bool can_take_back_definitions(Repl& repl, std::size_t version) {
   const session::RelayText* program = session::relay_text(repl.session().program());
   if (!program || !program->entered()) return false;
-  return program->position() == program->entered()->version || program->position() == 0;
+  return version == 0 || version == program->entered_at();
 }
 
 Status take_back_definitions(Repl& repl) {
   const session::RelayText& program = *session::relay_text(repl.session().program());
-  const std::shared_ptr<const session::RelayEntered> entered = program.entered();
+  const std::shared_ptr<session::RelayEntered> entered = program.entered();
   if (!repl.may_end_run(fmt::format("taking back `{}`", fmt::join(entered->names, "`, `")))) return Status::Failed;
   source::Diagnostics diagnostics;
   session::TextChange change;
@@ -128,7 +129,8 @@ Status take_back_definitions(Repl& repl) {
     repl.report(diagnostics);
     return Status::Failed;
   }
-  if (session::RelayText* edited = session::relay_text(repl.session().program())) edited->set_entered(entered->before);
+  if (session::RelayText* edited = session::relay_text(repl.session().program()))
+    edited->set_entered(entered->before, entered->version_before);
   return tell_edited(repl, diagnostics, change, "taken_back", "took back", entered->names);
 }
 

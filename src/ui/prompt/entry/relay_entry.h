@@ -10,8 +10,9 @@ namespace rldb::ui {
 
 Status run_relay_entry(Repl& repl, std::string_view text);
 
-// Whether the last step of the program that is not undone is an entry of definitions: `:undo` takes them back.
-bool can_take_back_definitions(Repl& repl);
+// Whether it was an entry of definitions that led to a version, the last step that is not undone: `:undo` takes them
+// back.
+bool can_take_back_definitions(Repl& repl, std::size_t version);
 Status take_back_definitions(Repl& repl);
 
 }  // namespace rldb::ui
