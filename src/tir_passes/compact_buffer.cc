@@ -1,13 +1,15 @@
 // CompactBufferAllocation: a buffer of a block is shrunk to the extents of the region that the block accesses, and
 // indices begin at the least one accessed.
 //
-// The accessed regions are those that regions.h infers: loops inside the block are covered in full, variables from
-// outside it stay, except those of threads that share the buffer (thread_regions.h).
+// The accessed regions are those that regions.h infers from the bodies, whatever inner blocks state: loops inside the
+// block are covered in full, variables from outside it stay, except those of threads that share the buffer
+// (thread_regions.h). A buffer whose address is taken stays as it is.
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "rldb/ir/arith.h"
+#include "rldb/ir/intrinsic/host.h"
 #include "rldb/ir/regions.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
@@ -23,6 +25,14 @@ using namespace ir;
 
 namespace {
 
+// The buffer of whose element the node takes the address; null for other nodes.
+const Buffer* address_taken(const Node* n) {
+  const auto* call = as<Call>(n);
+  if (!call || !is_call_of(call, intrin::AddressOf) || call->args.empty()) return nullptr;
+  const auto* at = as<BufferLoad>(call->args[0]);
+  return at ? at->buffer : nullptr;
+}
+
 class Compactor : public Rewriter {
  public:
   Compactor(Context& ctx, bool strict) : Rewriter(ctx), analyzer_(ctx), threads_(ctx), strict_(strict) {}
@@ -30,6 +40,8 @@ class Compactor : public Rewriter {
   const Stmt* run(const PrimFunc* f) {
     walk(f->body, [&](const Node* n) {
       if (const auto* v = as<Var>(n)) pointers_.insert(v);
+      if (const Buffer* b = address_taken(n)) pointers_.insert(b->data);
+      if (const auto* b = as<SBlock>(n)) note_sub_regions(b);
       return true;
     });
     return rewrite(f->body);
@@ -83,11 +95,28 @@ class Compactor : public Rewriter {
 
   // ---- extents ----
 
+  // Buffers of which a sub-region is taken in their own block, so that it is not among the accesses of the body, or
+  // with strides that are stated: those of a smaller buffer would differ.
+  void note_sub_regions(const SBlock* b) {
+    for (const MatchBufferRegion& m : b->match_buffers) {
+      const bool own =
+          std::find(b->alloc_buffers.begin(), b->alloc_buffers.end(), m.source.buffer) != b->alloc_buffers.end();
+      const bool stated = std::any_of(m.buffer->strides.begin(), m.buffer->strides.end(),
+                                      [](const Expr* stride) { return !isa<Var>(stride); });
+      const Expr* offset = m.buffer->elem_offset;
+      const bool placed = offset && !isa<Var>(offset) && !is_const(offset, 0);
+      if (own || stated || placed) pointers_.insert(m.source.buffer->data);
+    }
+  }
+
   void compact_all(const SBlock* b) {
     const bool any =
         std::any_of(b->alloc_buffers.begin(), b->alloc_buffers.end(), [&](const Buffer* x) { return is_plain(x); });
     if (!any) return;
-    const Regions regions = infer_regions(ctx_, {{}, b->init, b->body, {}, {}});
+    // An init is a statement like others here: what it sets is read as well.
+    const Stmt* body = b->init ? ctx_.seq_stmt(std::vector<const Stmt*>{b->init, b->body}) : b->body;
+    const Regions regions = infer_regions(ctx_, {{}, nullptr, body, {}, {}}, InnerBlocks::AsAccessed);
+    find_written(b);
     for (const Buffer* buffer : b->alloc_buffers)
       if (is_plain(buffer)) compact(buffer, regions);
   }
@@ -112,7 +141,7 @@ class Compactor : public Rewriter {
     bool smaller = false;
     std::vector<const Expr*> shape, begin;
     for (std::size_t i = 0; i < all.size(); ++i) {
-      const Range r = changes(all[i].min, regions) ? whole(b->shape[i]) : inside(all[i], b->shape[i]);
+      const Range r = changes(all[i].min) ? whole(b->shape[i]) : inside(all[i], b->shape[i]);
       smaller = smaller || !analyzer_.prove_equal(r.extent, b->shape[i]);
       shape.push_back(cast_to(ctx_, b->shape[i]->dtype(), r.extent));
       begin.push_back(r.min);
@@ -160,14 +189,23 @@ class Compactor : public Rewriter {
     return part;
   }
 
-  // Whether the block writes a buffer that the expression reads: the first index would not stay the same.
-  static bool changes(const Expr* e, const Regions& regions) {
+  void find_written(const SBlock* block) {
+    written_.clear();
+    walk(block, [&](const Node* n) {
+      if (const auto* st = as<BufferStore>(n)) written_.insert(st->buffer->data);
+      if (const auto* v = as<Var>(n)) written_.insert(v);
+      if (const Buffer* b = address_taken(n)) written_.insert(b->data);
+      if (const auto* b = as<SBlock>(n))
+        for (const MatchBufferRegion& m : b->match_buffers) written_.insert(m.source.buffer->data);
+      return true;
+    });
+  }
+  // Whether the block may write a buffer that the expression reads: the first index would not stay the same.
+  bool changes(const Expr* e) const {
     bool found = false;
     walk(e, [&](const Node* n) {
       const auto* load = as<BufferLoad>(n);
-      found = found || (load && std::any_of(regions.writes.begin(), regions.writes.end(), [&](const BufferRegion& w) {
-                          return w.buffer->data == load->buffer->data;
-                        }));
+      found = found || (load && written_.contains(load->buffer->data));
       return !found;
     });
     return found;
@@ -209,7 +247,8 @@ class Compactor : public Rewriter {
   Analyzer analyzer_;
   ThreadRegions threads_;
   bool strict_;
-  std::unordered_set<const Var*> pointers_;  // used as raw pointers
+  std::unordered_set<const Var*> pointers_;  // of buffers that stay as they are: used as raw pointers, and the like
+  std::unordered_set<const Var*> written_;   // memory that the block being compacted may write
   std::unordered_set<const Var*> loops_;     // variables of the loops, threads and axes entered
   std::unordered_map<const Buffer*, std::vector<const Expr*>> begins_;
 };

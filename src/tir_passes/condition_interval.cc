@@ -25,15 +25,33 @@ bool is_far_from_limits(DType t, std::int64_t n) {
   return -most < n && n < most;
 }
 
-bool has_large_number(const Expr* e) {
-  bool found = false;
-  walk(e, [&](const Node* n) {
-    const auto* number = as<IntImm>(n);
-    found = found || (number && !is_far_from_limits(e->dtype(), number->value));
-    return !found;
-  });
-  return found;
+// At least every factor and every summand of the expression multiplied out, whatever order its numbers are added up
+// in; kMaxWeight for more than that.
+constexpr std::int64_t kMaxWeight = std::int64_t(1) << 62;
+
+std::int64_t weight(const Expr* e, int depth = 0) {
+  std::int64_t out = 1;
+  if (depth > kMaxLinearDepth) return kMaxWeight;
+  if (const auto n = const_int(e)) {
+    out = *n <= -kMaxWeight ? kMaxWeight : std::abs(*n);
+  } else if (const auto* b = as<BinaryExpr>(e)) {
+    const std::int64_t x = weight(b->a, depth + 1), y = weight(b->b, depth + 1);
+    const bool overflow =
+        b->op() == BinaryKind::Mul ? __builtin_mul_overflow(x, y, &out) : __builtin_add_overflow(x, y, &out);
+    if (overflow) return kMaxWeight;
+  } else if (const auto* c = as<CastExpr>(e)) {
+    out = weight(c->value, depth + 1);
+  } else {
+    walk(e, [&](const Node* n) {
+      const auto* number = as<IntImm>(n);
+      if (number) out = std::max(out, weight(number, depth + 1));
+      return true;
+    });
+  }
+  return std::min(out, kMaxWeight);
 }
+
+bool is_light(const Expr* e) { return is_far_from_limits(e->dtype(), weight(e)); }
 
 // factor * v + rest
 struct Linear {
@@ -93,14 +111,18 @@ class Solver {
 
   // Where the expression is at least 0 for every value of the relaxed variables.
   std::optional<Interval> non_negative(const Expr* e) {
+    if (!is_light(e)) return std::nullopt;
     e = analyzer_.simplify(e);
     for (auto d = relaxed_.rbegin(); d != relaxed_.rend(); ++d) {
       const auto inner = linear(ctx_, e, d->var);
       if (!inner) return std::nullopt;
       if (inner->factor == 0) continue;
       const Expr* smallest = inner->factor > 0 ? d->min : d->max;
-      if (!smallest || smallest->dtype() != e->dtype()) return std::nullopt;
-      e = analyzer_.simplify(add(ctx_, mul(ctx_, smallest, ctx_.int_imm(e->dtype(), inner->factor)), inner->rest));
+      if (!smallest || smallest->dtype() != e->dtype() || !is_light_product(smallest, inner->factor))
+        return std::nullopt;
+      e = add(ctx_, mul(ctx_, smallest, ctx_.int_imm(e->dtype(), inner->factor)), inner->rest);
+      if (!is_light(e)) return std::nullopt;
+      e = analyzer_.simplify(e);
     }
     const auto of_v = linear(ctx_, e, v_);
     if (!of_v) return of_quotient(e);
@@ -113,6 +135,12 @@ class Solver {
   }
 
  private:
+  static bool is_light_product(const Expr* e, std::int64_t factor) {
+    std::int64_t product = 0;
+    return factor > -kMaxWeight && !__builtin_mul_overflow(weight(e), std::abs(factor), &product) &&
+           is_far_from_limits(e->dtype(), product);
+  }
+
   // factor * (x // d) + rest is at least 0: x is at least, or less than, a multiple of d.
   std::optional<Interval> of_quotient(const Expr* e) {
     const BinaryExpr* quotient = nullptr;
@@ -122,7 +150,7 @@ class Solver {
       return quotient == nullptr;
     });
     const auto d = quotient ? const_int(quotient->b) : std::nullopt;
-    if (!d || *d <= 0 || has_large_number(e)) return std::nullopt;
+    if (!d || *d <= 0) return std::nullopt;
     const Var* q = ctx_.var("q", quotient->type);
     const auto of_q = linear(ctx_, Replaced(ctx_, quotient, q).rewrite(e), q);
     if (!of_q || of_q->factor == 0 || of_q->factor == std::numeric_limits<std::int64_t>::min() ||
@@ -177,7 +205,7 @@ std::optional<Interval> interval_where(Context& ctx, Analyzer& analyzer, const B
   const Expr* b = comparison->b;
   if (a->dtype() != v->dtype() || b->dtype() != v->dtype() || !v->dtype().is_int()) return std::nullopt;
   const auto order = comparison_of(comparison);
-  if (!order) return std::nullopt;
+  if (!order || !is_light(a) || !is_light(b)) return std::nullopt;
   const BinaryKind op = binary_kind(holds ? *order : opposite(*order));
   Solver solver(ctx, analyzer, v, relaxed);
   if (op != BinaryKind::EQ) {

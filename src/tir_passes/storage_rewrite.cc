@@ -178,8 +178,9 @@ class Sharing : public Rewriter {
   Sharing(Context& ctx, const Aliases& aliases, const PrimFunc* f) : Rewriter(ctx), aliases_(aliases), analyzer_(ctx) {
     for (const PrimParam& p : f->params) {
       given_.insert(p.var);
-      for (const Expr* e : p.buffer ? sizes_of(p.buffer) : std::vector<const Expr*>{})
-        if (const auto* v = as<Var>(e)) given_.insert(v);
+      std::vector<const Var*> vars;
+      for (const Expr* e : p.buffer ? sizes_of(p.buffer) : std::vector<const Expr*>{}) collect_vars(e, vars);
+      given_.insert(vars.begin(), vars.end());
     }
   }
 

@@ -2,9 +2,11 @@
 //
 // Every buffer access below `body` and `init`, one region per buffer, in order of first occurrence; variables of loops
 // inside the block are relaxed to their ranges, an inner block counts by its stated regions. Buffers that the
-// block allocates are left out, and its writes do not count as reads when it has an init. Users: te, the front end.
+// block allocates are left out, and its writes do not count as reads when it has an init. Users: te, the front end,
+// tir_passes.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -23,6 +25,9 @@ struct Regions {
   std::vector<BufferRegion> reads;
   std::vector<BufferRegion> writes;
 };
-Regions infer_regions(Context& ctx, const BlockParts& block);
+// An inner block counts by the regions that it states, or by what its body accesses whatever it states; there the
+// regions behind its sub-regions (`T.match_buffer`) count in full, as read and as written.
+enum class InnerBlocks : std::uint8_t { AsStated, AsAccessed };
+Regions infer_regions(Context& ctx, const BlockParts& block, InnerBlocks inner = InnerBlocks::AsStated);
 
 }  // namespace rldb::ir

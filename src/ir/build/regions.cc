@@ -3,6 +3,8 @@
 #include "rldb/ir/regions.h"
 
 #include <algorithm>
+#include <unordered_set>
+#include <utility>
 
 #include "rldb/ir/arith.h"
 #include "rldb/ir/equal.h"
@@ -26,7 +28,7 @@ struct Access {
 
 class Detector {
  public:
-  Detector(Context& ctx, const BlockParts& block) : ctx_(ctx), ana_(ctx) {
+  Detector(Context& ctx, const BlockParts& block, InnerBlocks inner) : ctx_(ctx), ana_(ctx), inner_(inner) {
     for (const IterVar& a : block.axes) ana_.bind_range(a.var, a.dom);
     for (const MatchBufferRegion& m : block.matches) matches_[m.buffer] = &m;
     for (const Buffer* b : block.allocated) skip(b);
@@ -34,7 +36,7 @@ class Detector {
 
   void stmt(const Stmt* s);
   void expr(const Expr* e);
-  void skip(const Buffer* b) { local_.push_back(b); }
+  void skip(const Buffer* b) { local_.insert(b); }
 
   std::vector<Access> reads;
   std::vector<Access> writes;
@@ -46,6 +48,8 @@ class Detector {
   void touch_point(std::vector<Access>& where, const Buffer* b, std::span<const Expr* const> indices);
   void touch_realize(const SBlockRealize* r);
   void touch_block(const SBlock* b, const VarMap& map);
+  void touch_body(const SBlock* b, const VarMap& map);
+  void touch_region(std::vector<Access>& where, const BufferRegion& region, const VarMap& map);
   std::vector<Interval> in_source(const MatchBufferRegion& m, const std::vector<Interval>& dims);
   Interval eval(const Expr* e);
   Interval eval_binary(const BinaryExpr* b);
@@ -57,9 +61,10 @@ class Detector {
 
   Context& ctx_;
   Analyzer ana_;
+  InnerBlocks inner_;
   std::unordered_map<const Var*, Interval> loops_;
   VarMap lets_;
-  std::vector<const Buffer*> local_;
+  std::unordered_set<const Buffer*> local_;
   std::unordered_map<const Buffer*, const MatchBufferRegion*> matches_;
 };
 
@@ -87,7 +92,7 @@ bool Detector::reads_local(const Expr* e) {
   bool found = false;
   walk(e, [&](const Node* n) {
     const auto* load = as<BufferLoad>(n);
-    found = found || (load && std::find(local_.begin(), local_.end(), load->buffer) != local_.end());
+    found = found || (load && local_.contains(load->buffer));
     return !found;
   });
   return found;
@@ -172,7 +177,7 @@ void Detector::touch(std::vector<Access>& where, const Buffer* b, std::vector<In
     b = it->second->source.buffer;
     dims = in_source(*it->second, dims);
   }
-  if (std::find(local_.begin(), local_.end(), b) != local_.end()) return;
+  if (local_.contains(b)) return;
   for (Access& a : where) {
     if (a.buffer != b) continue;
     for (std::size_t i = 0; i < a.dims.size() && i < dims.size(); ++i) a.dims[i] = join(a.dims[i], dims[i]);
@@ -196,26 +201,44 @@ void Detector::touch_point(std::vector<Access>& where, const Buffer* b, std::spa
   touch(where, b, std::move(dims));
 }
 
-// The regions of an inner block count; its body is not inspected.
-void Detector::touch_block(const SBlock* b, const VarMap& map) {
-  auto note = [&](std::vector<Access>& where, const BufferRegion& region) {
-    if (std::find(b->alloc_buffers.begin(), b->alloc_buffers.end(), region.buffer) != b->alloc_buffers.end()) return;
-    std::vector<Interval> dims;
-    for (const Range& range : region.region) {
-      const Expr* min = substitute(ctx_, range.min, map);
-      const Expr* extent = substitute(ctx_, range.extent, map);
-      Interval low = eval(min);
-      if (is_const(extent, 1)) {
-        dims.push_back(low);
-        continue;
-      }
-      Interval high = eval(sub(ctx_, add(ctx_, min, extent), ctx_.int_imm(extent->dtype(), 1)));
-      dims.push_back({low.min, high.max});
+void Detector::touch_region(std::vector<Access>& where, const BufferRegion& region, const VarMap& map) {
+  std::vector<Interval> dims;
+  for (const Range& range : region.region) {
+    const Expr* min = substitute(ctx_, range.min, map);
+    const Expr* extent = substitute(ctx_, range.extent, map);
+    Interval low = eval(min);
+    if (is_const(extent, 1)) {
+      dims.push_back(low);
+      continue;
     }
-    touch(where, region.buffer, std::move(dims));
+    Interval high = eval(sub(ctx_, add(ctx_, min, extent), ctx_.int_imm(extent->dtype(), 1)));
+    dims.push_back({low.min, high.max});
+  }
+  touch(where, region.buffer, std::move(dims));
+}
+
+void Detector::touch_block(const SBlock* b, const VarMap& map) {
+  if (inner_ == InnerBlocks::AsAccessed) return touch_body(b, map);
+  auto note = [&](std::vector<Access>& where, const BufferRegion& region) {
+    if (std::find(b->alloc_buffers.begin(), b->alloc_buffers.end(), region.buffer) == b->alloc_buffers.end())
+      touch_region(where, region, map);
   };
   for (const BufferRegion& region : b->reads) note(reads, region);
   for (const BufferRegion& region : b->writes) note(writes, region);
+}
+
+// A sub-region may be taken from another: that one has been counted where it was made.
+void Detector::touch_body(const SBlock* b, const VarMap& map) {
+  for (const Buffer* own : b->alloc_buffers) skip(own);
+  for (const MatchBufferRegion& m : b->match_buffers) {
+    touch_region(reads, m.source, map);
+    touch_region(writes, m.source, map);
+    skip(m.buffer);
+  }
+  const VarMap outer = std::exchange(lets_, map);
+  stmt(b->init);
+  stmt(b->body);
+  lets_ = outer;
 }
 
 void Detector::touch_realize(const SBlockRealize* r) {
@@ -307,8 +330,8 @@ BufferRegion Detector::region(const Access& a) {
 
 }  // namespace
 
-Regions infer_regions(Context& ctx, const BlockParts& block) {
-  Detector d(ctx, block);
+Regions infer_regions(Context& ctx, const BlockParts& block, InnerBlocks inner) {
+  Detector d(ctx, block, inner);
   d.stmt(block.init);
   d.stmt(block.body);
   Regions out;
