@@ -244,8 +244,7 @@ AloneChecker::Outcome AloneChecker::run_with_all(Found& found, bool has_symbols)
       maker.refill(found.good.args, numbers, round);
       found.bad.args = found.good.args;
       const auto left = execute(found.good);
-      if (!left && numbers == Numbers::Signed && round == 0) continue;  // it may divide by 0
-      if (!left) break;  // its integers are indices, or it does not run at all
+      if (!left) continue;  // it divides by 0, or its integers are indices: other rounds have others
       const auto right = execute(found.bad);
       outcome.ran = outcome.ran || right;
       if (!right || !differ(*left, *right, numbers, tolerances_)) continue;
