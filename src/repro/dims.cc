@@ -1,3 +1,4 @@
+// Which symbolic dims a function has, the values that they get, and how much its tensors take with them.
 #include "repro/dims.h"
 
 #include <fmt/format.h>
@@ -5,6 +6,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "rldb/ir/arith.h"
 #include "rldb/ir/attr_name/relax.h"
 #include "rldb/ir/walk.h"
 
@@ -85,6 +87,33 @@ std::string dims_text(const session::Options& options, const ir::Function* f) {
 
 std::string dims_text(const session::Options& options, const ir::PrimFunc* f) {
   return text_of(options, symbolic_dims(f), f->attrs);
+}
+
+double elements_with(ir::Context& ctx, const session::Options& options, const ir::Function* f) {
+  ir::Analyzer analyzer(ctx);
+  Vars vars;
+  for (const ir::Var* p : f->params) ir::collect_vars(p->type, vars);
+  for (const ir::Var* v : vars) {
+    const auto given = options.dims.find(std::string(v->name));
+    const std::int64_t value =
+        given != options.dims.end() ? given->second : within_bound(f->attrs, std::string(v->name), options.default_dim);
+    analyzer.bind(v, {value, value});
+  }
+  double sum = 0;
+  const auto add = [&](const ir::Type* type) {
+    const auto* t = ir::as<ir::TensorType>(type);
+    if (!t || !t->has_shape) return;
+    double elements = 1;
+    for (const ir::Expr* dim : t->shape)
+      elements *= double(std::max<std::int64_t>(1, analyzer.bounds(dim).max.value_or(1)));
+    sum += elements;
+  };
+  for (const ir::Var* p : f->params) add(p->type);
+  ir::walk(f->body, [&](const ir::Node* n) {
+    if (const auto* b = ir::as<ir::Binding>(n)) add(b->var->type);
+    return true;
+  });
+  return sum;
 }
 
 }  // namespace rldb::repro

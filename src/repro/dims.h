@@ -18,4 +18,7 @@ bool has_symbolic_dims(const ir::Function* f);
 std::string dims_text(const session::Options& options, const ir::Function* f);
 std::string dims_text(const session::Options& options, const ir::PrimFunc* f);
 
+// Of all tensors that the function takes and binds, with these dims; sizes that no dim decides count as 1.
+double elements_with(ir::Context& ctx, const session::Options& options, const ir::Function* f);
+
 }  // namespace rldb::repro

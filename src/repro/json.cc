@@ -146,6 +146,7 @@ json of(const TraceBisection& b) {
   out["verdict"] = b.verdict == Verdict::Agree ? "agree" : b.verdict == Verdict::Found ? "found" : "cannot tell";
   out["by_themselves"] = b.by_themselves;
   out["not_by_themselves"] = b.not_by_themselves;
+  out["passed_over"] = b.passed_over;
   out["kernels_compared"] = b.kernels_compared;
   json not_run = json::array();
   for (const KernelNotRun& k : b.kernels_not_run)

@@ -28,8 +28,8 @@ namespace {
 
 bool same_jit(const codegen::JitOptions& a, const codegen::JitOptions& b) {
   return a.fp == b.fp && a.check_bounds == b.check_bounds && a.check_accesses == b.check_accesses &&
-         a.nan_memory == b.nan_memory && a.opt_level == b.opt_level && a.tiers == b.tiers && a.schedule == b.schedule &&
-         a.cache_dir == b.cache_dir;
+         a.poisoned_memory == b.poisoned_memory && a.opt_level == b.opt_level && a.tiers == b.tiers &&
+         a.schedule == b.schedule && a.cache_dir == b.cache_dir;
 }
 
 }  // namespace
@@ -39,7 +39,7 @@ codegen::Jit* Session::jit(Diagnostics& out) {
   wanted.fp = options_.fast_math ? codegen::FpMode::Fast : codegen::FpMode::Strict;
   wanted.check_bounds = options_.check_bounds;
   wanted.check_accesses = options_.check_accesses;
-  wanted.nan_memory = options_.nan_memory;
+  wanted.poisoned_memory = options_.poisoned_memory;
   wanted.opt_level = options_.opt_level;
   wanted.tiers = options_.quick_kernels;
   wanted.schedule = options_.schedule;

@@ -134,7 +134,7 @@ eval::EvalEnv Session::evaluation_of(const ir::Module* module) {
   if (!env.registry) env.registry = &registry_;
   env.output = output_;
   env.max_statements = options_.eval_statements;
-  env.nan_memory = options_.nan_memory;
+  env.poisoned_memory = options_.poisoned_memory;
   env.interrupt = &support::cancel_flag();
   env.devices = devices_of(module);
   return env;

@@ -153,12 +153,12 @@ TEST_CASE("bisect a dump: the function and the values that are asked for") {
   Quiet quiet;
   session::Session s({}, &quiet);
   using Verdict = repro::TraceBisection::Verdict;
-  // They differ only where an element is above 100.
-  const std::string good = program("        y = R.minimum(x, R.const(100.0, \"float32\"))\n        return y\n");
+  // They differ only where an element is larger than any that is generated.
+  const std::string good = program("        y = R.minimum(x, R.const(1e30, \"float32\"))\n        return y\n");
   const std::string bad = program("        y = R.add(x, R.const(0.0, \"float32\"))\n        return y\n");
   const Folder folder({good, bad});
   CHECK(repro::bisect_trace(s, folder.path(), {}).verdict == Verdict::Agree);
-  CHECK(repro::bisect_trace(s, folder.path(), {}, {"main", {"x=2x3xf32=1,2,3,4,500,6"}}).verdict == Verdict::Found);
+  CHECK(repro::bisect_trace(s, folder.path(), {}, {"main", {"x=2x3xf32=1,2,3,4,1e31,6"}}).verdict == Verdict::Found);
   const repro::TraceBisection none = repro::bisect_trace(s, folder.path(), {}, {"nobody", {}});
   CHECK(none.verdict == Verdict::CannotTell);
   CHECK(has(none.why, "no public function `nobody`"));

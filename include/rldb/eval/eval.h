@@ -77,8 +77,8 @@ class TirMachine {
   runtime::Result<Ran> run(const RunLimits& limits = {});
   // Before `run`: where compiled forms are kept, for several calls of functions that live as long.
   void share(std::shared_ptr<CompiledStatements> compiled);
-  // Before `start`: memory that the function allocates begins with all bits set, NaN in every format of floats.
-  void set_nan_memory();
+  // Before `start`: memory that the function allocates holds large numbers (runtime/fresh_memory.h), not 0.
+  void set_poisoned_memory();
   // Before `start`; null: nobody.
   void watch(AccessWatcher* watcher);
   // Variables in scope, innermost last: loop variables, block axes, lets, shape variables.
@@ -135,9 +135,9 @@ struct EvalEnv {
   runtime::Output* output = nullptr;
   std::atomic<bool>* interrupt = nullptr;
   std::uint64_t max_statements = 0;  // of kernels, over all calls; 0: any number
-  // Outputs of kernels, and the memory that kernels allocate, begin as NaN (all bits set), not as zeros: what is read
+  // Outputs of kernels, and the memory that kernels allocate, hold large numbers at first, not zeros: what is read
   // before it is written, or never written, shows.
-  bool nan_memory = false;
+  bool poisoned_memory = false;
   std::size_t max_depth = 100'000;  // calls; as many as the machine has frames (vm::Limits)
   Watcher* watcher = nullptr;
   RunKernel run_kernel;         // empty: kernels are evaluated

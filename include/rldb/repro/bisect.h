@@ -77,6 +77,8 @@ struct TraceBisection {
   // The first stage that is equal only within the tolerance, by more than ordinary rounding, and by how much.
   std::optional<std::pair<std::size_t, TensorDifference>> rounding;
   std::size_t runs = 0;
+  // Stages of long runs that were not run because a later one agrees: a fault that is undone there does not show.
+  std::size_t passed_over = 0;
   TriedInputs tried;
   // Functions that could not be run, but are the same in all stages, with all that they call.
   std::vector<std::string> unchanged;

@@ -54,7 +54,7 @@ struct Options {
   std::int64_t default_dim = 4;              // for symbolic dims that are not set
   std::map<std::string, std::int64_t> dims;  // --dim n=7
   bool verify_each = true;
-  bool nan_memory = false;            // fresh memory holds large numbers, not 0 (EvalEnv::nan_memory)
+  bool poisoned_memory = false;       // fresh memory holds large numbers, not 0 (EvalEnv::poisoned_memory)
   std::uint64_t eval_statements = 0;  // limit on a run on the evaluator; 0: none
   // Of ONNX models: initialisers are constants of the module, else parameters; inputs with these values are constants.
   bool bind_params = true;

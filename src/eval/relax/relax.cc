@@ -200,7 +200,7 @@ class RelaxEval {
     std::vector<std::int64_t> variables;
     RLDB_TRY_VOID(runtime::bind_arguments(*signature, args, variables));
     TirMachine machine(f, env_.registry);
-    if (env_.nan_memory) machine.set_nan_memory();
+    if (env_.poisoned_memory) machine.set_poisoned_memory();
     machine.share(compiled_);
     RLDB_TRY_VOID(machine.start(args));
     RunLimits limits{.interrupt = env_.interrupt};
@@ -472,7 +472,7 @@ class RelaxEval {
 
   // A new storage, or a tensor with memory of its own: nothing is written there yet.
   Result<Value> poisoned(Result<Value> made, bool is_new = true) const {
-    if (!env_.nan_memory || !is_new || !made.ok()) return made;
+    if (!env_.poisoned_memory || !is_new || !made.ok()) return made;
     const auto fill = [](auto* data, std::size_t bytes) {
       if (bytes > 0) std::memset(data, runtime::kFreshByte, bytes);
     };

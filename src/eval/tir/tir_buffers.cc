@@ -120,7 +120,7 @@ Result<Pointer> TirMachine::Impl::allocate(const std::vector<std::int64_t>& shap
                 fmt::format("cannot allocate buffer `{}`: its shape is negative or too large", name));
   RLDB_TRY(runtime::Ref<runtime::Storage> storage, runtime::Storage::allocate(std::size_t(count) * dtype.bytes()));
   const std::size_t bytes = storage->size();
-  if (nan_memory && bytes > 0) std::memset(storage->data(), runtime::kFreshByte, bytes);
+  if (poisoned_memory && bytes > 0) std::memset(storage->data(), runtime::kFreshByte, bytes);
   if (watcher) watcher->allocated(storage->data(), bytes);
   return Pointer{std::move(storage), 0, bytes};
 }

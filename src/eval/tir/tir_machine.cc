@@ -348,7 +348,7 @@ Error TirMachine::Impl::annotate(Error error) const {
 TirMachine::TirMachine(const ir::PrimFunc* f, const runtime::PackedRegistry* registry)
     : impl_(std::make_unique<Impl>(f, registry)) {}
 TirMachine::~TirMachine() = default;
-void TirMachine::set_nan_memory() { impl_->nan_memory = true; }
+void TirMachine::set_poisoned_memory() { impl_->poisoned_memory = true; }
 void TirMachine::watch(AccessWatcher* watcher) { impl_->watcher = watcher; }
 TirMachine::TirMachine(const TirMachine& other) : impl_(std::make_unique<Impl>(*other.impl_)) {}
 

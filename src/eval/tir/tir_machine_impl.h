@@ -43,7 +43,7 @@ struct TirMachine::Impl {
   // The product of these is the number of elements in a buffer: its shape, or the span of its offset and strides (rows
   // as long as the outermost stride, the last one too).
   Result<std::vector<std::int64_t>> storage_extents(const ir::Buffer* b, const std::vector<std::int64_t>& shape) const;
-  bool nan_memory = false;
+  bool poisoned_memory = false;
   Result<Pointer> allocate(const std::vector<std::int64_t>& shape, DType dtype, std::string_view name);
   // The same, or the allocation that another thread made there.
   Result<Pointer> allocate_shared(const ir::Node* of, std::string_view scope, const std::vector<std::int64_t>& shape,

@@ -5,19 +5,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <chrono>
+#include <map>
 #include <unordered_map>
 
 #include "repro/bisect/number_kinds.h"
 #include "repro/bisect/numbers.h"
+#include "repro/bisect/stage_functions.h"
 #include "repro/compare/match.h"
 #include "repro/cpu_clock.h"
+#include "repro/dims.h"
 #include "repro/values.h"
 #include "rldb/ir/equal.h"
-#include "rldb/ir/op_traits.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"
-#include "rldb/ops/op_info.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::repro {
@@ -29,6 +31,8 @@ namespace {
 
 // Of one computation: a large one does not take all of the time.
 constexpr auto kForOne = std::chrono::milliseconds(1500);
+// With other dims than the first, one that takes more elements is not run.
+constexpr std::int64_t kMostTaken = 1 << 20;
 
 // ---- bindings ----
 
@@ -43,78 +47,46 @@ Named bindings_of(const ir::Function* f) {
   return out;
 }
 
-// The functions of the module that a call names, itself or as the kernel of an indirect call.
-std::vector<const ir::Expr*> called(const ir::Module* module, const ir::Expr* value) {
-  std::vector<const ir::Expr*> out;
-  ir::walk(value, [&](const ir::Node* n) {
-    if (const auto* g = ir::as<ir::GlobalVar>(n)) out.push_back(module->find(g->name));
-    return true;
-  });
-  return out;
-}
+// Texts to be written in place of names.
+using Words = std::map<std::string, std::string, std::less<>>;
 
-bool is_symbol(const ir::Var* v) {
-  const auto* t = ir::as<ir::PrimType>(v->type);
-  return t && t->dtype == runtime::DType::Int(64);
-}
-
-// A function of values only: a call with effects or of something outside may not be repeated.
-bool is_pure_call(const ir::Module* module, const ir::Expr* value) {
-  const auto* call = ir::as<ir::Call>(value);
-  if (!call) return false;
-  if (op::is_call_with(call, op::Trait::Allocates)) return false;
-  bool pure = ops::is_pure_call(call);
-  ir::walk(value, [&](const ir::Node* n) {
-    if (ir::as<ir::ExternFunc>(n) || ir::as<ir::MetaConstant>(n)) pure = false;
-    return pure;
-  });
-  for (const ir::Expr* f : called(module, value)) pure = pure && (ir::as<ir::PrimFunc>(f) || ir::as<ir::Function>(f));
-  return pure;
-}
-
-// The variables that the two bindings read, by name in the order of the first, symbolic variables apart.
-struct Reads {
-  std::vector<const ir::Var*> values, symbols;
-};
-Reads reads_of(const ir::Expr* value) {
-  Reads out;
-  const auto add = [](std::vector<const ir::Var*>& to, const ir::Var* v) {
-    if (std::find(to.begin(), to.end(), v) == to.end()) to.push_back(v);
-  };
-  for (const ir::Var* v : ir::free_vars(value)) add(is_symbol(v) ? out.symbols : out.values, v);
-  std::vector<const ir::Var*> in_types;
-  for (const ir::Var* v : out.values) ir::collect_vars(v->type, in_types);
-  ir::collect_vars(value->type, in_types);
-  for (const ir::Var* v : in_types) add(out.symbols, v);
-  return out;
-}
-
-// The variables of `from` in the order of their namesakes in `like`; empty unless the names are the same.
-std::vector<const ir::Var*> ordered(const std::vector<const ir::Var*>& from, const std::vector<const ir::Var*>& like) {
-  std::vector<const ir::Var*> out;
-  for (const ir::Var* wanted : like) {
-    const auto it = std::find_if(from.begin(), from.end(), [&](const ir::Var* v) { return v->name == wanted->name; });
-    if (it == from.end() || std::find(out.begin(), out.end(), *it) != out.end()) return {};
-    out.push_back(*it);
+std::string with_words(const std::string& text, const Words& words) {
+  std::string out;
+  const auto is_of_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+  for (std::size_t i = 0; i < text.size();) {
+    std::size_t end = i;
+    while (end < text.size() && is_of_word(text[end])) ++end;
+    if (end == i) {
+      out += text[i++];
+      continue;
+    }
+    const std::string word = text.substr(i, end - i);
+    const auto it = words.find(word);
+    out += it == words.end() ? word : it->second;
+    i = end;
   }
-  return out.size() == from.size() ? out : std::vector<const ir::Var*>{};
-}
-
-bool same_types(const std::vector<const ir::Var*>& a, const std::vector<const ir::Var*>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const ir::Var* x, const ir::Var* y) {
-    return ir::print_type(x->type) == ir::print_type(y->type);
-  });
+  return out;
 }
 
 // Two bindings with the same text and the same functions behind them are one computation.
 std::string computation(const ir::Module* module, const ir::Binding* b) {
-  std::string text = ir::print_type(b->var->type);
-  const auto* call = ir::as<ir::Call>(b->value);
-  if (const auto* o = ir::as<ir::Op>(call->callee)) text += o->name;
-  for (const ir::NamedAttr& a : call->attrs) text += fmt::format(";{}", a.name);
-  for (const ir::Var* v : ir::free_vars(b->value)) text += ";" + ir::print_type(v->type);
-  for (const ir::Expr* f : called(module, b->value)) text += fmt::format(";{:x}", f ? ir::structural_hash(f) : 0);
-  return text;
+  Words words;
+  ir::walk(b->value, [&](const ir::Node* n) {
+    const auto* g = ir::as<ir::GlobalVar>(n);
+    const ir::Expr* f = g ? module->find(g->name) : nullptr;
+    if (g) words[std::string(g->name)] = fmt::format("@{:x}", f ? ir::structural_hash(f) : 0);
+    return true;
+  });
+  return fmt::format("{} = {}", ir::print_type(b->var->type), with_words(ir::print_expr(b->value), words));
+}
+
+// Of both versions, whatever the variables are called: equal layers have the same.
+std::string change(const ir::Module* good, const ir::Binding* before, const ir::Module* bad, const ir::Binding* now) {
+  Words words;
+  for (const ir::Binding* b : {before, now})
+    for (const ir::Var* v : ir::free_vars(b->value))
+      words.emplace(v->name, fmt::format("%{}:{}", words.size(), ir::print_type(v->type)));
+  return with_words(computation(good, before), words) + "|" + with_words(computation(bad, now), words);
 }
 
 // `add`, of an operator or of the kernel or function that is called.
@@ -148,38 +120,36 @@ std::vector<AloneChecker::Pair> AloneChecker::changed(const ir::Module* good, co
       const ir::Binding* old = it->second.front();
       if (ir::print_type(old->var->type) != ir::print_type(b->var->type)) return true;
       if (!is_pure_call(good, old->value) || !is_pure_call(bad, b->value)) return true;
-      const std::string both = computation(good, old) + "|" + computation(bad, b);
-      const std::size_t middle = both.find('|');
-      if (both.substr(0, middle) == both.substr(middle + 1) || !done_.insert(both).second) return true;
-      out.push_back({std::string(e.name), old, b});
+      if (computation(good, old) == computation(bad, b) || !done_.insert(change(good, old, bad, b)).second) return true;
+      out.push_back({std::string(e.name), before, now, old, b});
       return true;
     });
   }
   return out;
 }
 
-// A module in which the function returns this one value. Null: it cannot be made.
-const ir::Module* AloneChecker::alone(const ir::Module* module, const std::string& name, const ir::Binding* b,
-                                      const std::vector<const ir::Var*>& order) {
+// A module in which the function computes this part alone. Null: it cannot be made.
+const ir::Module* AloneChecker::alone(const ir::Module* module, const std::string& name, const CutPart& part) {
   ir::Context& ctx = session_.context();
   ir::VarMap fresh;
   std::vector<const ir::Var*> params;
-  std::vector<const ir::Expr*> symbols;
-  for (const ir::Var* v : order) {
-    if (is_symbol(v)) {
-      symbols.push_back(v);
-      continue;
-    }
+  for (const ir::Var* v : part.values) {
     params.push_back(ctx.var(v->name, v->type));
     fresh.emplace(v, params.back());
   }
   // The symbolic dims come first, as a shape, so that types which mention only expressions of them are checked.
+  const std::vector<const ir::Expr*> symbols(part.symbols.begin(), part.symbols.end());
   if (!symbols.empty()) params.insert(params.begin(), ctx.var("dims", ctx.shape_type(symbols)));
-  const ir::Expr* value = ir::substitute(ctx, b->value, fresh);
-  const ir::Var* result = ctx.var(b->var->name, b->var->type);
-  const std::vector<const ir::Binding*> bindings{ctx.binding(result, value)};
+  std::vector<const ir::Binding*> bindings;
+  for (const ir::Binding* b : part.bindings) {
+    const ir::Expr* value = ir::substitute(ctx, b->value, fresh);
+    const ir::Var* var = ctx.var(b->var->name, b->var->type);
+    fresh.emplace(b->var, var);
+    bindings.push_back(ctx.binding(var, value));
+  }
+  const ir::Var* result = bindings.back()->var;
   const std::vector<const ir::BindingBlock*> blocks{ctx.block(bindings)};
-  const ir::Function* f = ctx.function(params, ctx.seq(blocks, result), b->var->type, true, {});
+  const ir::Function* f = ctx.function(params, ctx.seq(blocks, result), result->type, true, {});
   ir::ModuleBuilder builder(ctx, *module);
   builder.set(name, f);
   const std::string_view roots[] = {name};
@@ -197,54 +167,94 @@ std::optional<Value> AloneChecker::execute(const Program& program) {
 }
 
 AloneChecker::Outcome AloneChecker::run(const Pair& pair, const Stage& good_stage, const Stage& bad_stage) {
-  const ir::Module *good = good_stage.module, *bad = bad_stage.module;
-  const Reads before = reads_of(pair.good->value);
-  Reads now = reads_of(pair.bad->value);
-  now.values = ordered(now.values, before.values);
-  now.symbols = ordered(now.symbols, before.symbols);
-  if (now.values.size() != before.values.size() || now.symbols.size() != before.symbols.size()) return {};
-  if (before.values.empty() || !same_types(before.values, now.values)) return {};
-  const auto all = [](const Reads& r) {
-    std::vector<const ir::Var*> out = r.symbols;
-    out.insert(out.end(), r.values.begin(), r.values.end());
-    return out;
-  };
-  Found found;
-  found.binding = pair.bad->var->name;
-  found.related = related(name_of(pair.good->value), name_of(pair.bad->value));
-  for (const ir::Var* v : before.values) found.reads.emplace_back(v->name);
-  found.good.module = alone(good, pair.function, pair.good, all(before));
-  found.bad.module = alone(bad, pair.function, pair.bad, all(now));
-  found.good.function = found.bad.function = pair.function;
-  found.good.kernels = found.bad.kernels = session_.options().engine;
-  found.good.label = good_stage.file;
-  found.bad.label = bad_stage.file;
-  session_.set_program(found.good.module);
+  const CutAt good{good_stage.module, pair.good_in, pair.good}, bad{bad_stage.module, pair.bad_in, pair.bad};
+  Outcome outcome;
+  for (const CutReach reach : {CutReach::Near, CutReach::Parameters}) {
+    const auto parts = common_cut(good, bad, reach);
+    if (!parts) return outcome;
+    const auto& [before, now] = *parts;
+    Found found;
+    found.binding = pair.bad->var->name;
+    found.related = related(name_of(pair.good->value), name_of(pair.bad->value));
+    for (const ir::Var* v : before.values) found.reads.emplace_back(v->name);
+    found.good.module = alone(good.module, pair.function, before);
+    found.bad.module = alone(bad.module, pair.function, now);
+    found.good.function = found.bad.function = pair.function;
+    found.good.kernels = found.bad.kernels = session_.options().engine;
+    found.good.label = good_stage.file;
+    found.bad.label = bad_stage.file;
+    outcome = run_parts(found, !before.symbols.empty());
+    // Where the parts begin, relations between the variables are lost, and a long part may rely on them: a difference
+    // that ordinary numbers are enough to show has to show with the whole way from the parameters too.
+    const bool may_rely = before.values.size() > 1 && before.bindings.size() + now.bindings.size() > 2;
+    if (!outcome.found || !may_rely || outcome.found->numbers != text_of(Numbers::Generated)) return outcome;
+  }
+  return outcome;
+}
+
+// Generated ones; empty: there are none, or they are more than is worth a run.
+std::vector<Value> AloneChecker::arguments(const Program& program, bool first) {
+  session_.set_program(program.module);
   source::Diagnostics ignored;
-  const auto made = session_.arguments(pair.function, {}, ignored);
-  if (!made) return {};
+  const auto made = session_.arguments(program.function, {}, ignored);
   std::vector<Value> generated;
-  for (const session::Argument& a : *made) generated.push_back(a.value);
-  bool ran = false;
+  if (!made) return generated;
+  std::int64_t elements = 0;
+  for (const session::Argument& a : *made) {
+    generated.push_back(a.value);
+    for_each_tensor(a.value, [&](const runtime::Tensor& t) { elements += t.element_count(); });
+  }
+  if (!first && elements > kMostTaken) generated.clear();
+  return generated;
+}
+
+AloneChecker::Outcome AloneChecker::run_parts(Found found, bool has_symbols) {
+  const session::Options given = session_.options();
+  Outcome outcome = run_with_all(found, has_symbols);
+  session_.options() = given;
+  return outcome;
+}
+
+// Leaves the options as they were last.
+AloneChecker::Outcome AloneChecker::run_with_all(Found& found, bool has_symbols) {
+  const std::vector<const ir::Module*> modules{found.good.module, found.bad.module};
+  const NamedNumbers named = named_numbers(modules);
+  const NumberMaker maker(named, std::any_of(modules.begin(), modules.end(), has_loops_by_data));
+  const std::vector<std::int64_t> dims = dims_alone(named, has_symbols);
+  const session::Options given = session_.options();
+  const auto* f = ir::as<ir::Function>(found.good.module->find(found.good.function));
   const auto until = CpuClock::now() + kForOne;
-  for (const Numbers numbers : kNumbers) {
-    for (std::int64_t round = 0; round < rounds_of(generated, numbers); ++round) {
+  Outcome outcome;
+  std::vector<Value> generated;
+  std::optional<std::size_t> made;  // for these dims
+  for (const auto& [k, numbers] : order_of_attempts(dims.size())) {
+    if (made != k) {
+      session_.options() = given;
+      session_.options().default_dim = dims[k];
+      if (has_symbols) tell_dims_apart(session_.options(), f);
+      found.dims = has_symbols ? dims_text(session_.options(), f) : std::string();
+      generated = arguments(found.good, k == 0);
+      made = k;
+    }
+    if (generated.empty()) continue;
+    for (std::int64_t round = 0; round < maker.rounds(generated, numbers); ++round) {
       support::poll();
-      if (ran && CpuClock::now() > until) return {std::nullopt, ran};
+      if (outcome.ran && CpuClock::now() > until) return outcome;
       found.good.args = copies(generated);
-      for (const Value& v : found.good.args) refill(v, numbers, round);
+      maker.refill(found.good.args, numbers, round);
       found.bad.args = found.good.args;
       const auto left = execute(found.good);
-      if (!left) break;  // its integers are indices, or it does not run at all
+      if (!left) continue;  // it divides by 0, or its integers are indices: other rounds have others
       const auto right = execute(found.bad);
-      ran = ran || right;
+      outcome.ran = outcome.ran || right;
       if (!right || !differ(*left, *right, numbers, tolerances_)) continue;
       found.numbers = text_of(numbers);
       found.large = numbers == Numbers::Large;
-      return {std::move(found), true};
+      outcome.found = std::move(found);
+      return outcome;
     }
   }
-  return {std::nullopt, ran};
+  return outcome;
 }
 
 }  // namespace rldb::repro

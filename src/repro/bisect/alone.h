@@ -3,7 +3,9 @@
 // A whole program feeds an operator in its middle numbers of one size (after a normalisation, of about 1), so that a
 // fault that needs others never shows: an exponential without the maximum subtracted, a remainder of negative
 // integers, a narrow cast. Here the value of a binding that the two versions compute differently becomes a function
-// of what it reads, and both functions run on numbers of several kinds. Room-private.
+// of what it reads, and both functions run on numbers of several kinds. Where the two read different variables, as
+// before and after a fusion, each becomes a function of variables further back, which both versions have.
+// Room-private.
 #pragma once
 
 #include <optional>
@@ -11,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "repro/bisect/common_cut.h"
 #include "rldb/repro/bisect.h"
 
 namespace rldb::repro {
@@ -22,13 +25,15 @@ class AloneChecker {
   struct Found {
     std::string binding;             // its name
     std::vector<std::string> reads;  // the variables that it reads, on both sides
-    std::string numbers;             // the kind of numbers on which it shows
+    std::string numbers, dims;       // the kind of numbers on which it shows, and the symbolic dims
     bool related = false;            // one of the two calls has the name of the other, perhaps with more
     bool large = false;              // they are so large that only an overflow on one side counts
     Program good, bad;
   };
   struct Pair {
     std::string function;
+    const ir::Function* good_in = nullptr;
+    const ir::Function* bad_in = nullptr;
     const ir::Binding* good = nullptr;
     const ir::Binding* bad = nullptr;
   };
@@ -42,8 +47,10 @@ class AloneChecker {
   Outcome run(const Pair& pair, const Stage& good, const Stage& bad);
 
  private:
-  const ir::Module* alone(const ir::Module* module, const std::string& name, const ir::Binding* b,
-                          const std::vector<const ir::Var*>& order);
+  Outcome run_parts(Found found, bool has_symbols);
+  Outcome run_with_all(Found& found, bool has_symbols);
+  std::vector<runtime::Value> arguments(const Program& program, bool first);
+  const ir::Module* alone(const ir::Module* module, const std::string& name, const CutPart& part);
   std::optional<runtime::Value> execute(const Program& program);
 
   session::Session& session_;

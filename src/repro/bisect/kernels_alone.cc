@@ -9,10 +9,12 @@
 #include <set>
 
 #include "repro/bisect/meant.h"
+#include "repro/bisect/rounds.h"
 #include "repro/bisect/signature.h"
 #include "repro/bisect/stage_functions.h"
 #include "repro/dims.h"
 #include "repro/values.h"
+#include "rldb/ir/arith.h"
 #include "rldb/ir/equal.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"
@@ -26,12 +28,13 @@ using runtime::ValueKind;
 
 namespace {
 
-// With symbolic dims; the first ones are different from each other.
-constexpr std::int64_t kKernelDims[] = {7, 17, 1, 2, 16, 33, 64};
+// With larger dims than those for every kernel, a kernel that iterates more often, or takes more elements, is not run.
+constexpr double kMostIterations = 2e8;
+constexpr std::int64_t kMostElements = 1 << 22;
 // For one run on the evaluator; after that the session's engine runs the kernel.
 constexpr std::uint64_t kKernelStatements = 400'000;
-// Of one kernel and one choice of dims, so that a large one does not take all of the time.
-constexpr double kForOneKernel = 0.4;
+// Of one kernel, so that a large one does not take all of the time: more if they are few.
+constexpr double kForOneKernel = 0.4, kForOneOfFew = 1.5;
 // More, while none of its versions has run.
 constexpr double kUntilOneRuns = 2;
 
@@ -67,22 +70,40 @@ bool has_symbols(const ir::PrimFunc* f) {
   return type && std::any_of(type->params.begin(), type->params.end(), [](const ir::Type* t) { return t->has_vars; });
 }
 
-// Numbers that a kernel divides or counts by: where dims are multiples of them, and where they are not, it takes
-// other ways.
-std::vector<std::int64_t> widths_of(const ir::PrimFunc* f) {
-  constexpr std::int64_t kMost = 128;
-  constexpr std::size_t kEnough = 4;
-  std::set<std::int64_t> found;
-  const auto add = [&](const ir::Expr* e) {
-    if (const auto* n = as<ir::IntImm>(e); n && n->value > 2 && n->value <= kMost) found.insert(n->value);
-  };
-  ir::walk(f->body, [&](const ir::Node* n) {
-    if (const auto* loop = as<ir::ForStmt>(n)) add(loop->extent);
-    if (const auto* b = as<ir::BinaryExpr>(n)) add(b->b);
-    return found.size() < kEnough;
-  });
-  return {found.begin(), found.end()};
-}
+// Iterations of its loops where these dims are given, as far as they are known.
+class Iterations {
+ public:
+  Iterations(ir::Context& ctx, const ir::PrimFunc* f, const session::Options& options) : analyzer_(ctx) {
+    std::vector<const ir::Var*> dims;
+    if (const auto* type = as<ir::FuncType>(f->type))
+      for (const ir::Type* t : type->params) ir::collect_vars(t, dims);
+    for (const ir::Var* v : dims) {
+      const auto given = options.dims.find(std::string(v->name));
+      const std::int64_t value = given == options.dims.end() ? options.default_dim : given->second;
+      analyzer_.bind(v, {value, value});
+    }
+    count_ = of(f->body, 0);
+  }
+  double count() const { return count_; }
+
+ private:
+  double of(const ir::Node* n, int depth) {
+    constexpr int kDeepest = 100;
+    if (depth > kDeepest) return 1;
+    double times = 1, inside = 0;
+    if (const auto* loop = as<ir::ForStmt>(n)) {
+      const auto most = analyzer_.bounds(loop->extent).max;
+      if (most && *most > 0) times = double(*most), analyzer_.bind(loop->var, {0, *most - 1});
+    }
+    ir::for_each_use(n, [&](const ir::Node* child) {
+      if (as<ir::Stmt>(child)) inside += of(child, depth + 1);
+    });
+    return times * std::max(1.0, inside);
+  }
+
+  ir::Analyzer analyzer_;
+  double count_ = 0;
+};
 
 // The first buffer in which two runs differ, and how.
 void describe(const Value& good, const Value& bad, const ir::PrimFunc* f, KernelDifference& out) {
@@ -165,7 +186,7 @@ std::string KernelChecker::answer_to(const std::string& question, double seconds
 KernelChecker::Checked KernelChecker::check_in_time(std::size_t index) {
   const auto& [name, versions] = changed_[index];
   if (spent() > until_) return {std::nullopt, {{name, versions[1].stage, "no time was left for it"}}, false};
-  return check_one(index, kForOneKernel);
+  return check_one(index, std::clamp(kForKernels / double(changed_.size()), kForOneKernel, kForOneOfFew));
 }
 
 std::optional<KernelDifference> KernelChecker::check(double seconds, const KeptMeaning& kept, OtherRanks* others,
@@ -274,42 +295,58 @@ KernelChecker::Outcome KernelChecker::execute(const std::string& name, const Ver
   return o;
 }
 
+// Generated ones; empty: there are none, or they are more than is worth a run.
+std::vector<Value> KernelChecker::arguments(const std::string& name, const Version& first, std::string& why) {
+  const bool large = session_.options().default_dim > std::end(kDimsAlone)[-1];
+  if (large && Iterations(session_.context(), first.kernel, session_.options()).count() > kMostIterations) return {};
+  session_.set_program(program(name, first, {}).module);
+  source::Diagnostics found;
+  const auto made = session_.arguments(name, {}, found);
+  if (!made) {
+    if (why.empty()) why = found.first_error();
+    return {};
+  }
+  std::vector<Value> generated;
+  std::int64_t elements = 0;
+  for (const session::Argument& a : *made) {
+    generated.push_back(a.value);
+    for_each_tensor(a.value, [&](const runtime::Tensor& t) { elements += t.element_count(); });
+  }
+  if (large && elements > kMostElements) return {};
+  return generated;
+}
+
 // Arguments of each kind, one after the other until `look` has seen enough: all of them together may not fit into
 // memory.
-void KernelChecker::attempt(const std::string& name, const Version& first, std::string& why,
+void KernelChecker::attempt(const std::string& name, const Versions& versions, std::string& why,
                             const std::function<bool(const Attempt&)>& look) {
+  std::vector<const ir::Module*> modules;
+  for (const Version& v : versions) modules.push_back(program(name, v, {}).module);
+  const NamedNumbers named = named_numbers(modules);
+  const NumberMaker maker(named, std::any_of(modules.begin(), modules.end(), has_loops_by_data));
+  const std::vector<std::int64_t> dims = dims_alone(named, has_symbols(versions[0].kernel));
   const session::Options given = session_.options();
-  std::vector<std::int64_t> dims(std::begin(kKernelDims), std::end(kKernelDims));
-  for (const std::int64_t width : widths_of(first.kernel))
-    for (const std::int64_t dim : {width, width + 1, 2 * width - 1})
-      if (std::find(dims.begin(), dims.end(), dim) == dims.end()) dims.push_back(dim);
-  if (!has_symbols(first.kernel)) dims.resize(1);
-  bool enough = false;
-  for (std::size_t k = 0; k < dims.size() && !enough; ++k) {
+  std::vector<Value> generated;
+  std::string text;
+  std::optional<std::size_t> made;  // for these dims
+  for (const auto& [k, numbers] : order_of_attempts(dims.size())) {
     support::poll();
-    session_.options() = given;
-    session_.options().default_dim = dims[k];
-    if (k < 2) tell_dims_apart(session_.options(), first.kernel);
-    session_.set_program(program(name, first, {}).module);
-    source::Diagnostics found;
-    const auto made = session_.arguments(name, {}, found);
-    if (!made) {
-      if (why.empty()) why = found.first_error();
-      continue;
+    if (made != k) {
+      session_.options().default_dim = dims[k];
+      if (k < 2) tell_dims_apart(session_.options(), versions[0].kernel);
+      generated = arguments(name, versions[0], why);
+      text = has_symbols(versions[0].kernel) ? dims_text(session_.options(), versions[0].kernel) : std::string();
+      session_.options() = given;
+      made = k;
     }
-    std::vector<Value> generated;
-    for (const session::Argument& a : *made) generated.push_back(a.value);
-    const std::string text = has_symbols(first.kernel) ? dims_text(session_.options(), first.kernel) : std::string();
-    session_.options() = given;
-    for (const Numbers numbers : kNumbers)
-      for (std::int64_t round = 0; round < rounds_of(generated, numbers) && !enough; ++round) {
-        Attempt a{copies(generated), numbers, text};
-        for (const Value& v : a.args) refill(v, numbers, round);
-        enough = !look(a);
-        if (k > 0 && round > 0) break;
-      }
+    if (generated.empty()) continue;
+    const std::int64_t rounds = k > 0 && numbers != Numbers::OneSign ? 1 : maker.rounds(generated, numbers);
+    for (std::int64_t round = 0; round < rounds; ++round) {
+      Attempt a{copies(generated), numbers, text};
+      maker.refill(a.args, numbers, round);
+      if (!look(a)) return;
+    }
   }
-  session_.options() = given;
 }
 
 std::optional<KernelDifference> KernelChecker::compare_on(const std::string& name, const Versions& versions,
@@ -360,7 +397,7 @@ KernelChecker::Checked KernelChecker::check_one(std::size_t index, double second
   std::string problem;
   Checked out;
   std::optional<KernelDifference>& first = out.difference;
-  attempt(name, versions[0], problem, [&](const Attempt& a) {
+  attempt(name, versions, problem, [&](const Attempt& a) {
     const bool ran = std::any_of(seen.begin(), seen.end(), [](const Seen& v) { return v.ran; });
     if (spent() > (ran ? until : until + kUntilOneRuns)) return false;
     auto found = compare_on(name, versions, a, seen);

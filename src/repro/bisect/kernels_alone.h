@@ -75,7 +75,8 @@ class KernelChecker {
   void leave_open(std::size_t index, std::size_t stage, const std::string& why);
   std::optional<KernelDifference> compare_on(const std::string& name, const Versions& versions, const Attempt& attempt,
                                              std::vector<Seen>& seen);
-  void attempt(const std::string& name, const Version& first, std::string& why,
+  std::vector<runtime::Value> arguments(const std::string& name, const Version& first, std::string& why);
+  void attempt(const std::string& name, const Versions& versions, std::string& why,
                const std::function<bool(const Attempt&)>& look);
   Outcome execute(const std::string& name, const Version& version, const std::vector<runtime::Value>& args);
   Program program(const std::string& name, const Version& version, const std::vector<runtime::Value>& args) const;

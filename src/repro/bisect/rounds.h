@@ -18,6 +18,10 @@ inline constexpr TraceDims kDims[] = {
     {7, true}, {7}, {7, false, Follower::Inputs::Other}, {7, false, Follower::Inputs::Large}, {1}, {16}, {2}};
 inline constexpr TraceDims kStaticDims[] = {
     {7}, {7, false, Follower::Inputs::Other}, {7, false, Follower::Inputs::Large}};
+// After these, while time remains; then around the numbers by which the stages divide.
+inline constexpr std::int64_t kMoreDims[] = {17, 33, 64};
+// Larger ones only where the time is likely to be enough.
+inline constexpr std::int64_t kAlwaysTried = 16;
 inline constexpr std::uint64_t kOtherInputs = 0x5eed;
 // Tried only while no stage runs with the others: sizes that programs often require.
 inline constexpr TraceDims kOtherDims[] = {{4}, {8}, {3}, {32}, {64}, {10}};
@@ -31,7 +35,7 @@ inline constexpr double kForKernels = 6;
 inline constexpr auto kTooMuch = std::chrono::seconds(8);
 // Limit for one evaluated run (kernels that cannot be compiled): some tenths of a second.
 inline constexpr std::uint64_t kStatements = 5'000'000;
-// In longer runs of stages that are compared with one, the last is checked first.
+// In longer runs of stages that are compared with one, the last is checked first, and the others while time remains.
 inline constexpr std::size_t kLongRun = 24;
 
 }  // namespace rldb::repro

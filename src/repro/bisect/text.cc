@@ -63,6 +63,25 @@ std::string completed(const std::vector<Stage>& stages) {
                      last->file, first->completed_by);
 }
 
+// Kernels that were not compared with their versions before, in one line; all of them are in the JSON.
+std::string open_kernels(const TraceBisection& b) {
+  if (b.verdict != TraceBisection::Verdict::Agree || b.kernels_not_run.empty()) return {};
+  constexpr std::size_t kShown = 3;
+  std::string text = "kernels left open: ";
+  for (std::size_t i = 0; i < b.kernels_not_run.size() && i < kShown; ++i) {
+    const KernelNotRun& k = b.kernels_not_run[i];
+    text += fmt::format("{}`{}` from {} on ({})", i == 0 ? "" : ", ", k.kernel, b.stages[k.stage].file, k.why);
+  }
+  if (b.kernels_not_run.size() > kShown) text += fmt::format(" and {} more", b.kernels_not_run.size() - kShown);
+  return text + "\n";
+}
+
+std::string passed_over(const TraceBisection& b) {
+  if (b.verdict == TraceBisection::Verdict::Found || b.passed_over == 0) return {};
+  return fmt::format("note: {} not run, because a later one agrees: a fault that it undoes would not show\n",
+                     b.passed_over == 1 ? "1 stage was" : fmt::format("{} stages were", b.passed_over));
+}
+
 std::string first_ill_formed(const std::vector<Stage>& stages) {
   for (const Stage& s : stages)
     if (!s.ill_formed.empty()) return fmt::format("not well-formed from {} on: {}\n", s.file, s.ill_formed);
@@ -163,7 +182,7 @@ std::string to_string(const TraceBisection& b, std::string_view folder) {
     text += fmt::format("{} gives the expected values\n", b.stages[*b.first_compared].file);
   if (!b.unchanged.empty()) text += fmt::format("unchanged: {}\n", fmt::join(b.unchanged, ", "));
   if (!b.tried.empty()) text += "tried: " + to_string(b.tried) + "\n";
-  text += not_run(b.stages) + first_ill_formed(b.stages) + completed(b.stages);
+  text += open_kernels(b) + not_run(b.stages) + passed_over(b) + first_ill_formed(b.stages) + completed(b.stages);
   for (const std::string& f : b.alone) text += "not compared: " + f + "\n";
   for (const std::string& note : b.notes) text += "note: " + note + "\n";
   text.pop_back();

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <map>
 
@@ -12,6 +13,7 @@
 #include "repro/bisect/kept_meaning.h"
 #include "repro/bisect/kernels_alone.h"
 #include "repro/bisect/meant.h"
+#include "repro/bisect/named_numbers.h"
 #include "repro/bisect/number_kinds.h"
 #include "repro/bisect/numbers.h"
 #include "repro/bisect/round_seen.h"
@@ -57,7 +59,6 @@ class TraceBisector {
         kernels_(session, tolerances, out.stages),
         alone_(session, tolerances) {
     out_.tried.inputs = what.inputs;
-    open_dims_.insert(open_dims_.end(), std::begin(kOtherDims), std::end(kOtherDims));
     if (ranks && ranks->rank() == 0 && ranks->size() > 1) others_.emplace(*ranks);
   }
   ~TraceBisector() {
@@ -91,6 +92,8 @@ class TraceBisector {
       if (out_.from_expected) return found_in_the_first();
       again = false;
     }
+    for (const Tried& f : functions)
+      if (look_between(f)) return follower_.tell_reasons();
     for (const Tried& f : functions) note_function(f);
     follower_.tell_reasons();
     if (out_.compared.empty()) out_.unchanged.clear();  // nothing ran: no verdict on values
@@ -109,17 +112,27 @@ class TraceBisector {
       if (out_.verdict != TraceBisection::Verdict::Found) look_behind_nan(f);
     out_.notes = notes;  // going back is not a new comparison
     out_.anew = anew;
+    out_.passed_over = passed_over_.size();
     if (out_.verdict != TraceBisection::Verdict::Found && out_.compared.empty()) tell_nothing_compared(functions);
     if (out_.verdict == TraceBisection::Verdict::Agree) tell_what_is_open();
   }
 
  private:
+  // Stages in a long run that were passed over, because a later one agrees.
+  struct Between {
+    std::size_t dims = 0;  // index into `dims()`
+    Point before;
+    std::vector<std::size_t> stages;
+  };
   struct Tried {
     std::string name;
     std::size_t next = 0;  // index into `dims()`
     bool once = false;
-    std::string why;  // it could not be compared
-    Point at;         // where its comparison ended first
+    std::string why;      // it could not be compared
+    Point at;             // where its comparison ended first
+    double elements = 0;  // of its last round, and how long that took
+    Clock::duration took{};
+    std::vector<Between> between;  // in its first round
   };
 
   static bool can_run(const Stage& s) { return s.module && s.not_runnable.empty(); }
@@ -131,11 +144,24 @@ class TraceBisector {
     first_ = &*first;
     order_stages();
     open_ = has_open_dims(first_->module);
+    if (open_) choose_dims();
     keep_integers_ = std::any_of(order_.begin(), order_.end(),
                                  [&](std::size_t i) { return has_loops_by_data(out_.stages[i].module); });
     follower_.keep_integers(keep_integers_);
     for (const std::string& name : functions_of(first_->module))
       if (what_.function.empty() || name == what_.function) functions_.push_back({name, 0, false, {}, {}});
+  }
+
+  // Those for all programs, those that these stages name, and at last those that some programs require.
+  void choose_dims() {
+    std::vector<std::int64_t> known(std::begin(kMoreDims), std::end(kMoreDims));
+    for (const Dims& d : kDims) known.push_back(d.value);
+    std::vector<const ir::Module*> modules;
+    for (const std::size_t i : order_) modules.push_back(out_.stages[i].module);
+    for (const std::int64_t dim : kMoreDims) open_dims_.push_back({dim, true});
+    for (const std::int64_t dim : dims_around(named_numbers(modules).widths, known)) open_dims_.push_back({dim, true});
+    dims_for_all_ = open_dims_.size();
+    open_dims_.insert(open_dims_.end(), std::begin(kOtherDims), std::end(kOtherDims));
   }
 
   // A function that was not compared is the same everywhere, or it says why.
@@ -257,7 +283,7 @@ class TraceBisector {
       const std::size_t k = function.next++;
       const Clock::duration spent = Clock::now() - start_;
       if (spent > kTooMuch && !function.once) function.why = "no time was left for it";
-      if (spent > (function.once ? kEnough : kTooMuch) || (k >= std::size(kDims) && was_compared(function.name))) {
+      if (spent > (function.once ? kEnough : kTooMuch) || (k >= dims_for_all_ && was_compared(function.name))) {
         function.next = dims().size();
         break;
       }
@@ -274,15 +300,32 @@ class TraceBisector {
       session_.options() = given;
       return std::nullopt;
     }
+    const double elements = elements_with(session_.context(), session_.options(), f);
+    if (dims()[k].value > kAlwaysTried && takes_too_long(function, elements)) {
+      session_.options() = given;
+      return std::nullopt;
+    }
     function.once = true;
     follower_.forget_reason();
     note_tried(dims()[k], f);
+    const auto begin = Clock::now();
+    now_.dims = k;
+    now_.keep = function.elements == 0 ? &function.between : nullptr;
     const bool differs = look_at(function.name);
+    function.took = Clock::now() - begin;
+    function.elements = elements;
     function.why = follower_.last_reason();
     if (function.at.previous == kNoStage) function.at = at_;
     if (differs && open_) out_.dims = dims_text(session_.options(), f);
     session_.options() = given;
     return differs;
+  }
+
+  // By the round before, with room for work that grows faster than its tensors.
+  bool takes_too_long(const Tried& function, double elements) const {
+    constexpr double kMostElements = 1 << 24, kRoom = 2;
+    if (elements > kMostElements || function.elements == 0) return elements > kMostElements;
+    return Clock::now() - start_ + function.took * (kRoom * elements / function.elements) > kEnough;
   }
 
   // ---- rounds of other ranks ----
@@ -298,6 +341,8 @@ class TraceBisector {
     apart.first_ = first_;
     apart.order_ = order_;
     apart.open_ = open_;
+    apart.open_dims_ = open_dims_;
+    apart.dims_for_all_ = dims_for_all_;
     apart.follower_.keep_integers(keep_integers_);
     apart.only_looks_ = true;
     Tried tried{functions_.at(function).name, 0, false, {}, {}};
@@ -321,8 +366,7 @@ class TraceBisector {
     std::vector<std::pair<std::size_t, std::size_t>> rounds;  // a function, and the index of its dims
     for (std::size_t k = 0; k < dims().size(); ++k)
       for (std::size_t f = 0; f < functions_.size(); ++f)
-        if (k >= functions_[f].next && functions_[f].once &&
-            (k < std::size(kDims) || !was_compared(functions_[f].name)))
+        if (k >= functions_[f].next && functions_[f].once && (k < dims_for_all_ || !was_compared(functions_[f].name)))
           rounds.emplace_back(f, k);
     std::vector<std::string> questions;
     for (const auto& [f, k] : rounds) questions.push_back(question(kRound, f, k));
@@ -398,7 +442,8 @@ class TraceBisector {
   // False: it would repeat an earlier attempt.
   bool choose(const Dims& dims, const ir::Function* f) {
     session_.options().default_dim = dims.value;
-    if (dims.apart && !tell_dims_apart(session_.options(), f)) return false;
+    const bool are_several = dims.apart && tell_dims_apart(session_.options(), f);
+    if (dims.apart && !are_several && dims.value == kDims[0].value) return false;  // the next ones are equal dims
     if (dims.inputs == Inputs::Other && made_up_constants()) return false;
     if (dims.inputs == Inputs::Other) session_.options().seed ^= kOtherInputs;
     follower_.set_inputs(dims.inputs);
@@ -421,7 +466,8 @@ class TraceBisector {
       const std::size_t end = end_of_run(k);
       const bool is_long = end - k > kLongRun || (end - k > 2 && Clock::now() - start_ > kEnough / 2);
       if (at_.baseline != kNoStage && is_long) {
-        if (search(k, end)) return true;
+        const auto run = order_.begin();
+        if (search({run + std::ptrdiff_t(k), run + std::ptrdiff_t(end)})) return true;
         k = end;
       } else if (step(order_[k++])) {
         return true;
@@ -460,13 +506,13 @@ class TraceBisector {
     return answer == Step::Differs && found(stage, tried);
   }
 
-  // Binary search over a long run; the stages in [k, end) differ from some point on, or not at all.
-  bool search(std::size_t k, std::size_t end) {
-    std::vector<std::size_t> open(order_.begin() + std::ptrdiff_t(k), order_.begin() + std::ptrdiff_t(end));
+  // Binary search over a long run; its stages differ from some point on, or not at all.
+  bool search(std::vector<std::size_t> open) {
     std::optional<std::pair<std::size_t, Program>> bad;
     while (!open.empty()) {
       support::poll();
       const std::size_t middle = bad ? open.size() / 2 : open.size() - 1;
+      const Point before = at_;
       Program tried;
       switch (attempt(open[middle], tried)) {
         case Step::Skipped:
@@ -475,6 +521,7 @@ class TraceBisector {
         case Step::Anew:
         case Step::Agrees:
           for (std::size_t i = 0; i < middle; ++i) follower_.spare(open[i]);
+          if (!bad && middle > 0) pass_over(before, {open.begin(), open.begin() + std::ptrdiff_t(middle)});
           open.erase(open.begin(), open.begin() + std::ptrdiff_t(middle) + 1);
           break;
         case Step::Differs:
@@ -484,6 +531,45 @@ class TraceBisector {
       }
     }
     return bad && found(bad->first, bad->second);
+  }
+
+  void pass_over(const Point& before, std::vector<std::size_t> stages) {
+    if (!now_.keep) return;
+    passed_over_.insert(stages.begin(), stages.end());
+    now_.keep->push_back({now_.dims, before, std::move(stages)});
+  }
+
+  // A later stage may undo what one in between does wrong. True: one differs.
+  bool look_between(const Tried& function) {
+    const auto* f = ir::as<ir::Function>(first_->module->find(function.name));
+    for (const Between& b : function.between) {
+      const session::Options given = session_.options();
+      choose(dims()[b.dims], f);
+      name_ = function.name;
+      const bool differs = look_between(b);
+      if (differs && open_) out_.dims = dims_text(session_.options(), f);
+      session_.options() = given;
+      if (differs) return true;
+    }
+    return false;
+  }
+
+  // Those in the middle of the rest first: a fault lasts for some stages.
+  bool look_between(const Between& b) {
+    std::size_t step = std::bit_floor(b.stages.size());
+    for (; step > 0; step /= 2)
+      for (std::size_t i = step - 1; i < b.stages.size(); i += 2 * step) {
+        support::poll();
+        if (Clock::now() - start_ > kEnough) return false;
+        at_ = b.before;
+        Program tried;
+        const Step answer = attempt(b.stages[i], tried);
+        passed_over_.erase(b.stages[i]);
+        if (answer != Step::Differs) continue;
+        at_ = b.before;
+        return search({b.stages.begin(), b.stages.begin() + std::ptrdiff_t(i) + 1});
+      }
+    return false;
   }
 
   // ---- reporting ----
@@ -677,6 +763,7 @@ class TraceBisector {
     out_.function = f.bad.function;
     out_.by_itself = f.binding;
     out_.numbers = f.numbers;
+    out_.dims = f.dims;
     out_.large = f.large;
     const Tolerances t = f.large ? of_large_numbers(tolerances_) : tolerances_;
     out_.comparison = compare(session_, record(session_, f.good), record(session_, f.bad), f.bad, t);
@@ -766,11 +853,17 @@ class TraceBisector {
   bool only_looks_ = false;  // whether a stage differs is all that matters
   std::vector<Dims> open_dims_{std::begin(kDims), std::end(kDims)};
   std::vector<Dims> static_dims_{std::begin(kStaticDims), std::end(kStaticDims)};
-  bool open_ = false;               // whether there are symbolic dims
-  bool is_large_ = false;           // whether the current inputs are large
-  std::vector<std::size_t> order_;  // stages that may run, without duplicates
+  bool open_ = false;                            // whether there are symbolic dims
+  std::size_t dims_for_all_ = std::size(kDims);  // so many of them for functions that were compared already
+  bool is_large_ = false;                        // whether the current inputs are large
+  std::vector<std::size_t> order_;               // stages that may run, without duplicates
   std::string name_;
   Point at_;
+  struct {
+    std::size_t dims = 0;
+    std::vector<Between>* keep = nullptr;  // null: not the first round of a function
+  } now_;
+  std::set<std::size_t> passed_over_;
   std::vector<std::vector<AloneChecker::Pair>> singles_;  // by the index of the stage in `order_`
   std::map<std::pair<std::size_t, std::size_t>, AloneChecker::Found> found_singles_;
   std::optional<Clock::time_point> singles_until_;
@@ -783,7 +876,7 @@ TraceBisection bisect_stages(session::Session& session, TraceBisection out, cons
   if (out.stages.empty()) return out;
   const Borrow borrow(session);
   session.options().eval_statements = kStatements;
-  session.options().nan_memory = true;
+  session.options().poisoned_memory = true;
   TraceBisector(session, tolerances, what, progress, ranks, out).run();
   name_planners(out.memory, out.stages);
   return out;

@@ -293,7 +293,7 @@ std::size_t memory_for_copies() { return support::memory_limit() / kShareOfMemor
 Trace record(session::Session& session, const Program& program) {
   if (program.other) return record_code(session, program);
   const Borrow borrow(session);
-  session.options().nan_memory = true;  // an initialisation that is missing shows
+  session.options().poisoned_memory = true;  // an initialisation that is missing shows
   Recorder recorder(memory_for_copies());
   return record(session, program, recorder);
 }

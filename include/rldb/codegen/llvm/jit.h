@@ -32,9 +32,9 @@ enum class Tier : std::uint8_t {
 
 struct JitOptions {
   FpMode fp = FpMode::Strict;
-  bool check_bounds = true;     // every access is proved to be in bounds or tested
-  bool check_accesses = false;  // every access is checked once more after LLVM's passes: for testing, slow
-  bool nan_memory = false;      // unwritten memory holds large numbers, not 0: a missing init shows
+  bool check_bounds = true;      // every access is proved to be in bounds or tested
+  bool check_accesses = false;   // every access is checked once more after LLVM's passes: for testing, slow
+  bool poisoned_memory = false;  // unwritten memory holds large numbers, not 0: a missing init shows
   int opt_level = 3;
   bool tiers = false;     // short calls begin in the quick tier; code that is used much is compiled again meanwhile
   bool schedule = true;   // functions not scheduled yet get the default schedule (rldb/schedule/schedule.h) first

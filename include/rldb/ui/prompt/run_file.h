@@ -35,7 +35,7 @@ struct RunFile {
   // ---- options ----
   std::string engine, machine;
   std::vector<std::pair<std::string, std::string>> kernel_engines;
-  bool fast_math = false, check_accesses = false, check_bounds = true, schedule = true, nan_memory = false;
+  bool fast_math = false, check_accesses = false, check_bounds = true, schedule = true, poisoned_memory = false;
   bool bind_params = true;
   std::int64_t opt_level = 3;
   std::uint64_t seed = 0;

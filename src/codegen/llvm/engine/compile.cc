@@ -93,7 +93,7 @@ class Compilation {
     LowerOptions wanted;
     wanted.fp = options_.fp;
     wanted.check_bounds = options_.check_bounds;
-    wanted.nan_memory = options_.nan_memory;
+    wanted.poisoned_memory = options_.poisoned_memory;
     wanted.events = options_.events;
     wanted.vector_bytes = host().vector_bytes;
     wanted.float16 = schedule::host_target().float16;

@@ -23,7 +23,7 @@ struct CompileOptions {
   Tier tier = Tier::Full;
   runtime::NumericEvents events = 0;  // the code notes whether it writes one of these
   bool check_accesses = false;        // see accesses.h
-  bool nan_memory = false;            // see jit.h
+  bool poisoned_memory = false;       // see jit.h
   // For object code that a linker joins with other: the entry's symbol, and where the statements are written.
   std::string symbol;
   const SourceLines* lines = nullptr;

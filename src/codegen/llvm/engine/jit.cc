@@ -99,13 +99,13 @@ struct Shared {
     return improving.size() < std::max(1U, most_ahead());
   }
   CompileOptions compile_options(Tier tier = Tier::Full, runtime::NumericEvents events = 0) const {
-    return {options.fp, options.check_bounds,   options.opt_level, tier,
-            events,     options.check_accesses, options.nan_memory};
+    return {options.fp, options.check_bounds,   options.opt_level,      tier,
+            events,     options.check_accesses, options.poisoned_memory};
   }
   std::string cache_key(std::string_view function, Tier tier, runtime::NumericEvents events) const {
     return fmt::format("{};{};fp{};bounds{};O{};schedule{};events{};again{};nan{};tier{}", host().key, function,
                        int(options.fp), int(options.check_bounds), options.opt_level, int(options.schedule),
-                       int(events), int(options.check_accesses), int(options.nan_memory), int(tier));
+                       int(events), int(options.check_accesses), int(options.poisoned_memory), int(tier));
   }
   support::Result<std::shared_ptr<const Code>, EngineProblem> link(const Artefact& a, Tier tier,
                                                                    bool from_disk = false) {

@@ -45,7 +45,7 @@ Memory Lowering::allocate(std::vector<Value*> extents, DType dtype, std::string_
     made->setAlignment(llvm::Align(64));
     if (unwritten) {
       b_.SetInsertPoint(made->getParent(), std::next(made->getIterator()));
-      b_.CreateMemSet(made, b_.getInt8(options_.nan_memory ? runtime::kFreshByte : 0), bytes, llvm::Align(64));
+      b_.CreateMemSet(made, b_.getInt8(options_.poisoned_memory ? runtime::kFreshByte : 0), bytes, llvm::Align(64));
     }
     return {made, i64(std::int64_t(bytes))};
   }
@@ -57,7 +57,9 @@ Memory Lowering::allocate(std::vector<Value*> extents, DType dtype, std::string_
     Value* both = b_.CreateBinaryIntrinsic(llvm::Intrinsic::umul_with_overflow, size, n);
     size = b_.CreateSelect(b_.CreateExtractValue(both, 1), i64(-1), b_.CreateExtractValue(both, 0));
   }
-  const char* name_of_helper = !unwritten ? "rldb_alloc_any" : options_.nan_memory ? "rldb_alloc_fresh" : "rldb_alloc";
+  const char* name_of_helper = !unwritten                 ? "rldb_alloc_any"
+                               : options_.poisoned_memory ? "rldb_alloc_fresh"
+                                                          : "rldb_alloc";
   auto callee = helper(name_of_helper, b_.getPtrTy(), {b_.getInt64Ty()});
   if (auto* f = llvm::dyn_cast<llvm::Function>(callee.getCallee())) f->addRetAttr(llvm::Attribute::NoAlias);
   Value* made = b_.CreateCall(callee, {size}, llvm::StringRef(name));

@@ -37,10 +37,10 @@ class FormulaCode;
 struct LowerOptions {
   FpMode fp = FpMode::Strict;
   bool check_bounds = false;
-  bool nan_memory = false;     // see jit.h
-  unsigned vector_bytes = 32;  // of the host's vectors
-  bool float16 = false;        // the host calculates in float16
-  bool byte_dots = false;      // the host adds up products of bytes
+  bool poisoned_memory = false;  // see jit.h
+  unsigned vector_bytes = 32;    // of the host's vectors
+  bool float16 = false;          // the host calculates in float16
+  bool byte_dots = false;        // the host adds up products of bytes
   runtime::NumericEvents events = 0;
   const SourceLines* lines = nullptr;  // for debuggers; null: none
   bool threads = true;                 // parallel loops with a grain may run on several

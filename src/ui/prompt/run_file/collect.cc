@@ -79,7 +79,7 @@ void collect_options(const session::Options& o, RunFile& run) {
   run.check_accesses = o.check_accesses;
   run.check_bounds = o.check_bounds;
   run.schedule = o.schedule;
-  run.nan_memory = o.nan_memory;
+  run.poisoned_memory = o.poisoned_memory;
   run.bind_params = o.bind_params;
   run.opt_level = o.opt_level;
   run.seed = o.seed;

@@ -44,7 +44,7 @@ bool restore_options(Repl& repl, const RunFile& run) {
   o.check_accesses = run.check_accesses;
   o.check_bounds = run.check_bounds;
   o.schedule = run.schedule;
-  o.nan_memory = run.nan_memory;
+  o.poisoned_memory = run.poisoned_memory;
   o.bind_params = run.bind_params;
   o.opt_level = int(std::clamp<std::int64_t>(run.opt_level, 0, 3));
   o.seed = run.seed;

@@ -133,7 +133,7 @@ void visit_options(Archive& a, RunFile& r) {
     a.field(k.first);
     a.field(k.second);
   });
-  for (bool* flag : {&r.fast_math, &r.check_accesses, &r.check_bounds, &r.schedule, &r.nan_memory, &r.bind_params})
+  for (bool* flag : {&r.fast_math, &r.check_accesses, &r.check_bounds, &r.schedule, &r.poisoned_memory, &r.bind_params})
     a.field(*flag);
   a.field(r.opt_level);
   a.field(r.seed);
