@@ -209,16 +209,21 @@ std::vector<std::string> parts_of(const Debugger& debugger, std::string_view tar
 }
 
 std::optional<RangeWrites> writes_to_parts(Debugger& debugger, std::string_view target,
-                                           const std::vector<std::string>& parts, bool each, int frame,
-                                           source::Diagnostics& out) {
+                                           const std::vector<std::string>& parts, bool each, int frame) {
   RangeWrites all{std::string(target), 0, 0, {}, {}};
   for (const std::string& part : parts) {
-    auto writes = writes_to(debugger, part, each, frame, out);
-    if (!writes) return std::nullopt;
+    source::Diagnostics problems;
+    auto writes = writes_to(debugger, part, each, frame, problems);
+    if (!writes) {
+      // The others are told all the same.
+      if (!problems.all().empty()) all.incomplete = problems.all().front().message;
+      continue;
+    }
     if (all.incomplete.empty() && !writes->incomplete.empty()) all.incomplete = part + ": " + writes->incomplete;
     for (RangeWrite& w : writes->rows) {
       // Calls are given the whole value.
-      if (w.name.starts_with(target)) w.name = part + w.name.substr(target.size());
+      const std::string_view rest = w.name.starts_with(target) ? std::string_view(w.name).substr(target.size()) : "x";
+      if (rest.empty() || rest.front() == '[') w.name = part + std::string(rest);
       all.rows.push_back(std::move(w));
     }
   }
@@ -237,7 +242,7 @@ std::optional<RangeWrites> writes_to(Debugger& debugger, std::string_view target
     return std::nullopt;
   }
   if (const auto parts = parts_of(debugger, target, frame); !parts.empty())
-    return writes_to_parts(debugger, target, parts, each, frame, out);
+    return writes_to_parts(debugger, target, parts, each, frame);
   const auto asked = Asking(debugger, frame, out).read(target);
   if (!asked) return std::nullopt;
   Writers writers(*d.run, asked->time);

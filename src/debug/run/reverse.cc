@@ -291,7 +291,7 @@ StopReport Debugger::restart_frame(int frame) {
     return d.run->in_kernel() ? before : step_statement();
   }
   std::size_t index = 0;
-  if (!frame_index(d.run->machine(), machine_frame(frame), index)) return d.last;
+  if (!frame_index(d.run->machine(), machine_frame(frame), index)) return d.not_running();
   // Behind its call: the checks of arguments and the shape heap come before the first binding.
   const vm::Frame f = d.run->machine().frames()[index];
   const std::uint64_t begin = index == 0 && f.replaced == 0 ? 0 : f.entered + 1;

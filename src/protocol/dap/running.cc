@@ -54,6 +54,7 @@ void Adapter::forget_stop() {
 
 bool Adapter::run(std::string_view what, const Verb& verb, const Verb& again) {
   forget_stop();
+  restarting_ = false;
   console_.set_category("stdout");
   Verb next = verb;
   for (;;) {
@@ -403,8 +404,10 @@ Answer Adapter::on_restartFrame(const Request& request) {
   const vm::Machine* machine = repl_->debugger().machine();
   const std::size_t index = std::size_t(std::max(0, repl_->debugger().machine_frame(*frame)));
   if (!machine || index >= machine->frames().size()) return refused("this frame cannot begin again");
-  restarting_ = true;
-  return resume_with("reverse-finish", [this, frame = *frame] { return repl_->debugger().restart_frame(frame); });
+  return resume_with("reverse-finish", [this, frame = *frame] {
+    restarting_ = true;
+    return repl_->debugger().restart_frame(frame);
+  });
 }
 
 // ---- goto: to where a line was, or will be, executed ----
