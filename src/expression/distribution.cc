@@ -39,6 +39,13 @@ struct Group {
   std::vector<std::int64_t> counts = std::vector<std::int64_t>(kDigits);
 };
 
+// Elements whose keys begin with these digits, counted by bins: those from each of these keys on are in another one.
+struct CutGroup {
+  std::uint64_t prefix = 0;
+  std::vector<std::uint64_t> starts;  // ascending; the first is the least key of the group
+  std::vector<std::int64_t> counts;   // from each start to the next
+};
+
 // A position that is looked for: among the elements that begin with the digits found so far.
 struct Wanted {
   std::uint64_t prefix = 0;
@@ -81,9 +88,10 @@ class Select {
     for (const std::int64_t p : positions) wanted.push_back({0, p});
     std::vector<std::uint64_t> cut;  // prefixes with elements in several bins
     for (int digit = 0; digit < kDigitCount; ++digit) {
-      digit == 0 ? count_first() : count_next(wanted, digit, cut);
+      digit == 0 ? count_first() : count_next(wanted, digit);
       if (bins) digit == 0 ? count_whole(*bins, cut) : count_cut(*bins, cut);
       for (Wanted& w : wanted) find(w);
+      if (bins && digit == 0) prepare_cuts(*bins, cut, wanted);
     }
     std::vector<double> out;
     for (const Wanted& w : wanted) out.push_back(value_of(Key(w.prefix)));
@@ -108,7 +116,9 @@ class Select {
       each_chunk(t_, s.begin, s.end, [&](const auto* v, std::int64_t n, std::int64_t) {
         if (counted > kMost) add_up();
         counted += n;
-        for (std::int64_t i = 0; i < n; ++i) ++few[std::size_t(Key(key_of(v[i])) >> shift)];
+        std::uint16_t digits[kChunk];
+        for (std::int64_t i = 0; i < n; ++i) digits[i] = std::uint16_t(Key(key_of(v[i])) >> shift);
+        for (std::int64_t i = 0; i < n; ++i) ++few[digits[i]];
       });
       add_up();
     });
@@ -130,44 +140,92 @@ class Select {
     }
   }
   void count_cut(Bins& bins, const std::vector<std::uint64_t>& cut) {
+    for (const std::uint64_t prefix : cut)
+      if (const Group* g = group(prefix))
+        for (std::size_t k = 0; k < kDigits; ++k)
+          if (g->counts[k] > 0) bins.add(value_of(Key(prefix << kDigitBits | k)), g->counts[k]);
+    for (const CutGroup& c : cuts_)
+      for (std::size_t i = 0; i < c.starts.size(); ++i) bins.add(value_of(Key(c.starts[i])), c.counts[i]);
+  }
+  // Where the bins of elements with two digits change.
+  void prepare_cuts(const Bins& bins, const std::vector<std::uint64_t>& cut, const std::vector<Wanted>& wanted) {
     for (const std::uint64_t prefix : cut) {
-      const std::vector<std::int64_t>& counts = group(prefix)->counts;
-      for (std::size_t k = 0; k < kDigits; ++k)
-        if (counts[k] > 0) bins.add(value_of(Key(prefix << kDigitBits | k)), counts[k]);
+      const auto here = [&](const Wanted& w) { return w.prefix == prefix; };
+      if (std::any_of(wanted.begin(), wanted.end(), here)) continue;  // counted one by one
+      CutGroup c{prefix, {}, {}};
+      const std::uint64_t least = prefix << kDigitBits, end = least + kDigits;
+      for (std::uint64_t key = least; key < end;) {
+        c.starts.push_back(key);
+        const std::int64_t bin = bins.of(value_of(Key(key)));
+        std::uint64_t same = key,
+                      other = end;  // the last key that is known to be in the bin, the first known not to be
+        while (same + 1 < other) {
+          const std::uint64_t middle = same + (other - same) / 2;
+          (bins.of(value_of(Key(middle))) == bin ? same : other) = middle;
+        }
+        key = other;
+      }
+      c.counts.resize(c.starts.size());
+      cuts_.push_back(std::move(c));
     }
   }
 
-  void count_next(const std::vector<Wanted>& wanted, int digit, const std::vector<std::uint64_t>& cut) {
+  void count_next(const std::vector<Wanted>& wanted, int digit) {
     groups_.clear();
     for (const Wanted& w : wanted)
       if (!group(w.prefix)) groups_.push_back({w.prefix});
-    for (const std::uint64_t prefix : cut)
-      if (!group(prefix)) groups_.push_back({prefix});
     // By the first digit: 0, an element can belong to no group; else one more than the group's number, which is
-    // certain after one digit.
+    // certain after one digit. Groups cut by bins come behind the others.
     const int above = digit * kDigitBits, shift = (kDigitCount - digit) * kDigitBits;
     std::vector<std::uint16_t> possible(kDigits);
     for (std::size_t g = 0; g < groups_.size(); ++g)
       possible[std::size_t(groups_[g].prefix >> (above - kDigitBits))] = std::uint16_t(g + 1);
+    for (std::size_t c = 0; c < cuts_.size(); ++c)
+      possible[std::size_t(cuts_[c].prefix)] = std::uint16_t(groups_.size() + c + 1);
+    std::vector<std::uint8_t> looked_at(kDigits);  // in the first-level cache, or nearly
+    for (std::size_t k = 0; k < kDigits; ++k) looked_at[k] = possible[k] != 0;
     const bool certain = digit == 1;
     constexpr int first = (kDigitCount - 1) * kDigitBits;
-    const std::size_t slices = slice_count(t_.element_count());
-    std::vector<std::vector<Group>> parts(slices, groups_);
+    struct Part {
+      std::vector<Group> groups;
+      std::vector<CutGroup> cuts;
+    };
+    // One for each thread: their tables are large.
+    const std::size_t slices =
+        std::min(slice_count(t_.element_count()), std::max<std::size_t>(1, runtime::thread_count()));
+    std::vector<Part> parts(slices);
     on_threads(slices, [&](std::size_t part) {
+      Part& own = parts[part];
+      own = {groups_, cuts_};
+      Key keys[kChunk], kept[kChunk];
       const Slice s = slice_of(t_.element_count(), part, slices, kChunk);
       each_chunk(t_, s.begin, s.end, [&](const auto* v, std::int64_t n, std::int64_t) {
+        for (std::int64_t i = 0; i < n; ++i) keys[i] = Key(key_of(v[i]));
+        // Few are kept, at no regular distance: a branch would be mispredicted at each.
+        std::size_t count = 0;
         for (std::int64_t i = 0; i < n; ++i) {
-          const Key key = Key(key_of(v[i]));
-          const std::uint16_t at = possible[std::size_t(key >> first)];
-          if (at == 0) continue;
-          std::vector<Group>& own = parts[part];
-          if (Group* g = certain ? &own[at - 1U] : group_in(own, std::uint64_t(key) >> shift))
+          kept[count] = keys[i];
+          count += looked_at[std::size_t(keys[i] >> first)];
+        }
+        for (std::size_t i = 0; i < count; ++i) {
+          const Key key = kept[i];
+          const std::size_t at = possible[std::size_t(key >> first)] - 1U;
+          if (at >= own.groups.size()) {
+            CutGroup& c = own.cuts[at - own.groups.size()];
+            std::size_t bin = c.starts.size() - 1;
+            while (key < c.starts[bin]) --bin;
+            ++c.counts[bin];
+          } else if (Group* g = certain ? &own.groups[at] : group_in(own.groups, std::uint64_t(key) >> shift)) {
             ++g->counts[(key >> (shift - kDigitBits)) & (kDigits - 1)];
+          }
         }
       });
     });
-    for (const std::vector<Group>& p : parts)
-      for (std::size_t g = 0; g < p.size(); ++g) add_to(groups_[g], p[g]);
+    for (const Part& p : parts) {
+      for (std::size_t g = 0; g < groups_.size(); ++g) add_to(groups_[g], p.groups[g]);
+      for (std::size_t c = 0; c < cuts_.size(); ++c)
+        for (std::size_t i = 0; i < cuts_[c].counts.size(); ++i) cuts_[c].counts[i] += p.cuts[c].counts[i];
+    }
   }
 
   static void add_to(Group& sum, const Group& part) {
@@ -189,6 +247,7 @@ class Select {
 
   const Tensor& t_;
   std::vector<Group> groups_;
+  std::vector<CutGroup> cuts_;
 };
 
 // Each position may need a table of counts; for many of them sorting is cheaper.

@@ -1,6 +1,7 @@
 // Elementwise functions.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "expression/elements_by_chunk.h"
@@ -177,6 +178,45 @@ Result<Value> choose(const Tensor& condition, const Tensor& x, const Tensor& y, 
   return Value(std::move(out));
 }
 
+// The same of operands that have the dtype of the result, whose elements are moved as they are.
+template <class Bits>
+Result<Value> choose_bits(const Tensor& condition, const Tensor& x, const Tensor& y, DType t) {
+  const Dims* shapes[] = {&condition.shape(), &x.shape(), &y.shape()};
+  RLDB_TRY(const Broadcast all, Broadcast::of(shapes));
+  RLDB_TRY(Ref<Tensor> out, Tensor::empty(all.shape(), t));
+  const std::byte *from_x = x.peek(), *from_y = y.peek();
+  runs_on_threads(all, [&](std::int64_t at, const std::int64_t* starts, const std::int64_t* steps, std::int64_t n) {
+    bool c[kChunk];
+    load_condition(condition, starts[0], steps[0], n, c);
+    constexpr std::int64_t width = sizeof(Bits);
+    for (std::int64_t i = 0; i < n; ++i) {
+      // Both are there to be read.
+      Bits p, q;
+      std::memcpy(&p, from_x + (starts[1] + i * steps[1]) * width, sizeof p);
+      std::memcpy(&q, from_y + (starts[2] + i * steps[2]) * width, sizeof q);
+      p = c[i] ? p : q;
+      std::memcpy(out->data() + (at + i) * width, &p, sizeof p);
+    }
+  });
+  return Value(std::move(out));
+}
+
+// A few elements (a number, a row) in another dtype.
+Result<Ref<Tensor>> in_dtype(Ref<Tensor> v, DType t) {
+  if (v->dtype() == t || v->element_count() > kChunk) return v;
+  RLDB_TRY(Ref<Tensor> out, Tensor::empty(v->shape(), t));
+  if (t.is_float()) {
+    double values[kChunk];
+    load(*v, 0, 1, v->element_count(), values);
+    store(*out, 0, v->element_count(), values);
+  } else {
+    std::int64_t values[kChunk];
+    load(*v, 0, 1, v->element_count(), values);
+    store(*out, 0, v->element_count(), values);
+  }
+  return out;
+}
+
 // The indices of the elements that hold, one tensor for each dimension: counted by slices, then written.
 Result<Value> places_where(const Tensor& t) {
   const std::int64_t count = t.element_count();
@@ -230,8 +270,16 @@ Result<Value> function_Where(const Arguments& a) {
   RLDB_TRY(const Value y, as_array(a[2]));
   const Value both[] = {x, y};
   RLDB_TRY(const DType t, common_dtype(both));
-  RLDB_TRY(const Ref<Tensor> p, as_tensor(x));
-  RLDB_TRY(const Ref<Tensor> q, as_tensor(y));
+  RLDB_TRY(Ref<Tensor> p, as_tensor(x));
+  RLDB_TRY(Ref<Tensor> q, as_tensor(y));
+  RLDB_TRY(p, in_dtype(std::move(p), t));
+  RLDB_TRY(q, in_dtype(std::move(q), t));
+  if (p->dtype() == t && q->dtype() == t && t.lanes == 1) {
+    if (t.bits == 8) return choose_bits<std::uint8_t>(*condition, *p, *q, t);
+    if (t.bits == 16) return choose_bits<std::uint16_t>(*condition, *p, *q, t);
+    if (t.bits == 32) return choose_bits<std::uint32_t>(*condition, *p, *q, t);
+    if (t.bits == 64) return choose_bits<std::uint64_t>(*condition, *p, *q, t);
+  }
   return t.is_float() ? choose<double>(*condition, *p, *q, t) : choose<std::int64_t>(*condition, *p, *q, t);
 }
 

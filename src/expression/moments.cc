@@ -115,7 +115,7 @@ class Gather {
     if (out_.low_at < 0 || low < out_.low) out_.low = low, out_.low_at = at + (std::find(v, v + n, T(low)) - v);
     if (out_.high_at < 0 || high > out_.high) out_.high = high, out_.high_at = at + (std::find(v, v + n, T(high)) - v);
     if (low <= 0) {
-      std::int64_t zero = 0, negative = 0;
+      std::int32_t zero = 0, negative = 0;  // of at most kChunk
       for (std::int64_t i = 0; i < n; ++i) zero += v[i] == 0, negative += v[i] < 0;
       out_.zero += zero, out_.negative += negative;
     }

@@ -107,7 +107,7 @@ Asked compare_with_changes(Fixture& f, const std::vector<Value>& args, unsigned 
         if (bytes_of(v.as_tensor(), e.position) != e.bytes) e.differs_with.insert(r);
       }
     }
-  Back back(*run);
+  Back back(*run, true);
   for (const Element& e : elements) {
     const runtime::Tensor& t = value_at(run->machine(), e.place).as_tensor();
     const Tracer::Roots roots = back.roots(e.place, t, e.position);

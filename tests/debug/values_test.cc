@@ -121,6 +121,26 @@ TEST_CASE("aliases and casts have the value of what they name") {
   }
 }
 
+TEST_CASE("a name means the binding that the text gives it, not a value in between") {
+  Fixture f(std::string(kHead) +
+            "    @R.function\n"
+            "    def main(x: R.Tensor((2,), \"float32\")):\n"
+            "        with R.dataflow():\n"
+            "            lv1 = R.add(R.exp(x), R.negative(x))\n"
+            "            lv = R.multiply(R.add(lv1, x), lv1)\n"
+            "            gv = R.add(R.negative(lv), R.negative(lv1))\n"
+            "            R.output(gv)\n"
+            "        return gv\n");
+  f.at("main:lv");
+  StopReport r = f.start({f32({2}, {0, 0})}, false);
+  CHECK(r.where.binding == "lv");
+  CHECK(f.print("lv1") == "[1. 1.]");
+  r = f.debugger.step();
+  CHECK(f.print("lv") == "[1. 1.]");
+  f.debugger.resume();
+  CHECK(f.print("gv") == "[-2. -2.]");
+}
+
 TEST_CASE("names of a program that TVM lowered have values") {
   Fixture f(
       std::string(kHead) +

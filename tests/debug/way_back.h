@@ -23,7 +23,8 @@ inline std::shared_ptr<Run> run_of(Fixture& f, const std::vector<Value>& args) {
 
 class Back {
  public:
-  explicit Back(const Run& run) : run_(run), writers_(run, run.time()) {}
+  // `prevented`: also by way of conditions that prevented a store.
+  explicit Back(const Run& run, bool prevented = false) : run_(run), writers_(run, run.time()), prevented_(prevented) {}
 
   Tracer::Roots roots(const ValuePath& path, const runtime::Tensor& t, std::int64_t position) {
     auto range = writers_.history().now(path, t);
@@ -53,9 +54,19 @@ class Back {
   void ask(const MemoryRange& r, std::uint64_t time) {
     if (seen_.emplace(r.interval, r.memory, r.begin, time).second) open_.push({time, r});
   }
+  void ask_sources(const Writer& w, const MemoryRange& range) {
+    for (const CallSource& s : w.sources)
+      for (const Touch& t : w.call.args) {
+        if (t.arg != s.arg || t.part != s.part || (s.prevented && !prevented_)) continue;
+        const Value v = Writers::argument(run_, w.before->machine, w.call, t);
+        const std::int64_t width = std::int64_t(v.as_tensor().dtype().bytes());
+        ask({range.interval, t.memory, t.begin + s.position * width, t.begin + (s.position + 1) * width}, w.call.time);
+      }
+  }
   void answer(const Question& q) {
     MemoryRange range = q.range;
     const Writers::Found found = writers_.last(range, q.time);
+    for (const Writers::Found::Passed& p : found.passed) ask_sources(p.writer, p.range);
     if (found.end == WriteHistory::End::Chosen) {
       // Memory that was cleared, constants, the shape heap: no element of an argument.
       if (!found.writer.is_kernel && !found.writer.followed) {
@@ -63,14 +74,7 @@ class Back {
         return;
       }
       REQUIRE_MESSAGE(found.writer.followed, found.writer.callee);
-      for (const CallSource& s : found.writer.sources)
-        for (const Touch& t : found.writer.call.args) {
-          if (t.arg != s.arg || t.part != s.part) continue;
-          const Value v = Writers::argument(run_, found.writer.before->machine, found.writer.call, t);
-          const std::int64_t width = std::int64_t(v.as_tensor().dtype().bytes());
-          ask({range.interval, t.memory, t.begin + s.position * width, t.begin + (s.position + 1) * width},
-              found.writer.call.time);
-        }
+      ask_sources(found.writer, range);
       return;
     }
     if (found.end == WriteHistory::End::Created) return;  // never written
@@ -84,6 +88,7 @@ class Back {
 
   const Run& run_;
   Writers writers_;
+  bool prevented_;
   Tracer::Roots found_;
   bool known_ = true;
   std::set<std::tuple<std::size_t, const void*, std::int64_t, std::uint64_t>> seen_;

@@ -3,8 +3,11 @@
 
 #include <doctest/doctest.h>
 
+#include <set>
+
 #include "frontend/document_check.h"
 #include "frontend/vandal.h"
+#include "rldb/ir/walk.h"
 
 namespace rldb::frontend {
 namespace {
@@ -311,6 +314,62 @@ class Module:
   CHECK(!e.document.last_read().whole);
 }
 
+// Values in between, between names that look like theirs; in a branch and a local function, too.
+constexpr std::string_view kNested = R"(@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((4, 4), "float32"), c: R.Tensor((), "bool")):
+        first = R.add(R.exp(x), R.exp(x))
+        with R.dataflow():
+            lv1 = R.add(R.exp(first), R.exp(x))
+            lv3 = R.multiply(lv1, R.exp(R.negative(x)))
+            a = R.add(R.exp(lv3), R.exp(lv1))
+            gv1 = R.subtract(R.exp(a), lv3)
+            R.output(gv1)
+        if c:
+            w = R.add(R.exp(gv1), R.exp(x))
+        else:
+            w = R.exp(R.exp(gv1))
+        @R.function
+        def inner(q: R.Tensor((4, 4), "float32")) -> R.Tensor((4, 4), "float32"):
+            lv7 = R.add(R.exp(q), R.exp(w))
+            return lv7
+        u = inner(R.exp(w))
+        gv4 = R.add(R.exp(u), u)
+        return gv4
+)";
+
+TEST_CASE("values in between do not get the names of the text's bindings, wherever these are") {
+  Edited e(kNested);
+  const auto bound = [&] {
+    std::multiset<std::string> names;
+    ir::walk(e.document.result().module->find("main"), [&](const ir::Node* n) {
+      if (const auto* b = ir::as<ir::Binding>(n)) names.emplace(b->var->name);
+      return true;
+    });
+    return names;
+  };
+  const auto names = bound();
+  for (const char* name : {"first", "lv1", "lv3", "a", "gv1", "lv7", "u", "gv4"})
+    CHECK_MESSAGE(names.count(name) == 1, name);
+  e.change("gv4 = R.add(R.exp(u), u)\n        return gv4", "gv2 = R.add(R.exp(u), u)\n        return gv2");
+  CHECK(bound().count("gv2") == 1);
+  CHECK(bound().count("gv4") <= 1);
+  e.change("a = R.add(R.exp(lv3)", "lv = R.exp(x)\n            a = R.add(R.exp(lv)");
+  CHECK(bound().count("lv") == 1);
+  e.change("lv = R.exp(x)\n            a", "lv = x  # lv5\n            a");
+  e.change("lv = x  # lv5", "lv5 = x");
+  e.change("R.exp(lv)", "R.exp(lv5)");
+}
+
+TEST_CASE("a name that no value in between would get leaves statements with such values as they are") {
+  Edited e(kNested);
+  e.change("R.exp(x), R.exp(x))", "R.exp(x), x)");  // one value less: those behind it are numbered anew
+  CHECK(e.document.last_read().statements > 3);
+  e.change("return gv4", "lv90 = R.exp(gv4)\n        return gv4");
+  CHECK(e.document.last_read().statements == 1);
+}
+
 TEST_CASE("outputs, symbolic variables, names, headers") {
   Edited e(kModule);
   e.change("R.output(gv)", "R.output(gv, lv3)");
@@ -424,6 +483,11 @@ constexpr std::string_view kPieces[] = {"(",
                                         "    def g\n",
                                         "+ x",
                                         "gv",
+                                        "1",
+                                        "lv2",
+                                        "lv4 = x\n",
+                                        "gv5",
+                                        "R.exp(x)",
                                         "\t",
                                         "\\",
                                         "@",
@@ -524,6 +588,9 @@ TEST_CASE("thousands of random edits read like fresh texts") {
   std::size_t in_part = 0;
   for (std::uint32_t seed = 1; seed <= 12; ++seed) in_part += vandalise(kModule, seed, 200);
   CHECK(in_part > 500);  // the fast paths were tried, not avoided
+  in_part = 0;
+  for (std::uint32_t seed = 1; seed <= 6; ++seed) in_part += vandalise(kNested, seed, 200);
+  CHECK(in_part > 300);
 }
 
 }  // namespace

@@ -223,6 +223,8 @@ class Debugger {
       std::uint64_t count = 1);  // inside a kernel; at its first statement: before the call
   StopReport reverse_step_to_in_kernel(std::string_view what, std::uint64_t count, source::Diagnostics& out);
   StopReport go_to(std::uint64_t time);
+  // To where frame `frame` began: its first binding, or the first statement of its kernel.
+  StopReport restart_frame(int frame);
   // ---- changing the run: the recorded future is discarded; going back and forth keeps the change ----
   // TARGET: a local of the frame, `x[0, :2]` (elements), a symbolic variable, `slot 3`. Returns one line: what was set.
   std::optional<std::string> assign(std::string_view target, std::string_view expression, int frame,

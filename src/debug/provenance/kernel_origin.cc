@@ -5,7 +5,9 @@
 #include <tuple>
 
 #include "debug/provenance/kernel_writes.h"
+#include "debug/provenance/reads.h"
 #include "debug/provenance/sorting_kernel.h"
+#include "rldb/ir/walk.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::debug {
@@ -23,6 +25,7 @@ class Follow {
     RLDB_TRY_VOID(follow({place}, nullptr, [this](const KernelWrite& w) {
       if (!found_.written) found_.last = w;
       found_.written = true;
+      found_.first = w.moment;
       ++found_.writes;
     }));
     while (!open_.empty()) {
@@ -79,6 +82,33 @@ class Follow {
 };
 
 }  // namespace
+
+Result<Unit> KernelWrites::visit_prevented(const MemoryPlace&, const VisitPrevented&) {
+  return runtime::fail(runtime::ErrorKind::Unsupported, "its conditions depend on memory that it writes");
+}
+
+bool has_conditions(const ir::PrimFunc* f) {
+  bool found = false;
+  std::set<const ir::Var*> bound;  // to something that is read
+  const auto on_data = [&](const ir::Expr* e) {
+    bool reads = has_loads(e);
+    ir::walk(e, [&](const ir::Node* n) {
+      if (const auto* v = ir::as<ir::Var>(n)) reads = reads || bound.contains(v);
+      return !reads;
+    });
+    return reads;
+  };
+  ir::walk(f->body, [&](const ir::Node* n) {
+    if (const auto* let = ir::as<ir::BindStmt>(n); let && on_data(let->value)) bound.insert(let->var);
+    const auto* branch = ir::as<ir::IfThenElse>(n);
+    const auto* realize = ir::as<ir::SBlockRealize>(n);
+    for (std::size_t i = 0; realize && i < realize->iter_values.size(); ++i)
+      if (on_data(realize->iter_values[i])) bound.insert(realize->block->iter_vars[i].var);
+    found = found || (branch && on_data(branch->cond)) || (realize && on_data(realize->predicate));
+    return !found;
+  });
+  return found;
+}
 
 Result<KernelOrigin> origin_in(KernelWrites& kernel, const MemoryPlace& place) { return Follow(kernel).run(place); }
 

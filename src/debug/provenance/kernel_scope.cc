@@ -148,6 +148,13 @@ void KernelScope::fail(std::string_view why) {
   if (!problem_) problem_ = cannot_slice(why);
 }
 
+// a * b + c; nullopt: it is no number of 64 bits. An index behind a condition that did not hold may be any number.
+static std::optional<std::int64_t> multiply_add(std::int64_t a, std::int64_t b, std::int64_t c) {
+  std::int64_t product = 0, sum = 0;
+  if (__builtin_mul_overflow(a, b, &product) || __builtin_add_overflow(product, c, &sum)) return std::nullopt;
+  return sum;
+}
+
 // The element's first byte, as an interval.
 Interval KernelScope::bytes_of(const ir::Buffer* b, ir::Span<const ir::Expr*> indices) const {
   Interval at = Interval::of(0);
@@ -156,11 +163,15 @@ Interval KernelScope::bytes_of(const ir::Buffer* b, ir::Span<const ir::Expr*> in
     const Interval i = range_of(indices[d]);
     if (d > 0 && (!extent.is_point() || at.low < 0)) return {};
     if (i.low <= Interval::kLow || i.high >= Interval::kHigh) return {};
-    at = d == 0 ? i : Interval{at.low * extent.low + i.low, at.high * extent.low + i.high};
+    const auto low = d == 0 ? std::optional(i.low) : multiply_add(at.low, extent.low, i.low);
+    const auto high = d == 0 ? std::optional(i.high) : multiply_add(at.high, extent.low, i.high);
+    if (!low || !high) return {};
+    at = {*low, *high};
   }
   const std::int64_t width = std::int64_t(b->dtype.bytes());
   const std::int64_t base = base_of(b);
-  return {at.low * width + base, at.high * width + base};
+  const auto low = multiply_add(at.low, width, base), high = multiply_add(at.high, width, base);
+  return low && high ? Interval{*low, *high} : Interval{};
 }
 std::int64_t KernelScope::base_of(const ir::Buffer* b) const {
   const auto it = tensors_.find(b->data);

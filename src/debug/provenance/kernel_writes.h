@@ -44,6 +44,15 @@ struct KernelWrite {
   std::vector<KernelRead> reads;
 };
 
+// A store that would have written an element if a condition had been another one.
+struct PreventedStore {
+  Moment moment;
+  const ir::BufferStore* store = nullptr;
+  std::vector<std::pair<const ir::Var*, std::int64_t>> loops;
+  const ir::Expr* condition = nullptr;
+  std::vector<KernelRead> reads;  // of the condition
+};
+
 class KernelWrites {
  public:
   virtual ~KernelWrites() = default;
@@ -51,7 +60,13 @@ class KernelWrites {
   // returns false. Errors: Unsupported, the kernel has what this source cannot follow.
   using Visit = std::function<bool(const KernelWrite&)>;
   virtual runtime::Result<support::Unit> visit(const MemoryPlace& place, const Moment* before, const Visit& f) = 0;
+  // The same for stores to it that a condition on what was read prevented, the first one on the way that did not hold.
+  using VisitPrevented = std::function<bool(const PreventedStore&)>;
+  virtual runtime::Result<support::Unit> visit_prevented(const MemoryPlace& place, const VisitPrevented& f);
 };
+
+// Whether a kernel has conditions on what it reads, which may prevent a store.
+bool has_conditions(const ir::PrimFunc* f);
 
 // `args`: as the call gets them, with the contents from before it. They must outlive the source and stay unchanged.
 runtime::Result<std::unique_ptr<KernelWrites>> sliced_kernel(const ir::PrimFunc* f,
@@ -78,6 +93,7 @@ struct KernelOrigin {
   bool written = false;
   KernelWrite last;                   // the write that stays
   std::uint64_t writes = 0;           // that contributed to it: the terms of a sum
+  Moment first;                       // of the first of these
   std::vector<KernelSource> sources;  // in ascending order of place
 };
 // From which elements of the arguments the call computed one of them: through its own memory, and through outputs that

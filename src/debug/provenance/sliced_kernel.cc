@@ -30,16 +30,31 @@ class SlicedKernel : public KernelWrites, private KernelScope {
     target_ = place;
     before_ = before;
     visit_ = &f;
+    prevented_ = nullptr;
+    return walk_all();
+  }
+
+  Result<Unit> visit_prevented(const MemoryPlace& place, const VisitPrevented& f) override {
+    if (!has_conditions(f_)) return Unit{};
+    target_ = place;
+    before_ = nullptr;
+    prevented_ = &f;
+    blocked_by_ = nullptr;
+    steps_ = 0;
+    return walk_all();
+  }
+
+ private:
+  Result<Unit> walk_all() {
     moment_.clear();
     conditions_.clear();
     bounds_.clear();
     problem_.reset();
-    (void)walk(f_->body, before != nullptr);
+    (void)walk(f_->body, before_ != nullptr);
     if (problem_) return support::Failure(*std::move(problem_));
     return Unit{};
   }
 
- private:
   // ---- whether a statement may write the element, with loop variables in intervals ----
   bool may_write(const ir::Stmt* s) {
     if (const auto* store = as<ir::BufferStore>(s)) return may_be(target_, store->buffer, store->indices);
@@ -54,17 +69,19 @@ class SlicedKernel : public KernelWrites, private KernelScope {
     if (const auto* attr = as<ir::AttrStmt>(s))
       return attr->thread_var ? in_loop(attr->thread_var, nullptr, attr->value, attr->body) : may_write(attr->body);
     if (const auto* branch = as<ir::IfThenElse>(s)) {
-      const Interval c = range_of(branch->cond);
+      const Interval c = condition(branch->cond);
       return (c.high > 0 && may_write(branch->then_case)) ||
              (c.low <= 0 && branch->else_case && may_write(branch->else_case));
     }
     if (const auto* realize = as<ir::SBlockRealize>(s)) {
       set_axes(realize);
-      if (range_of(realize->predicate).high <= 0) return false;
+      if (condition(realize->predicate).high <= 0) return false;
       return (realize->block->init && may_write(realize->block->init)) || may_write(realize->block->body);
     }
     return false;
   }
+  // A store that was prevented is behind one that did not hold.
+  Interval condition(const ir::Expr* e) const { return prevented_ ? Interval{0, 1} : range_of(e); }
   bool in_loop(const ir::Var* v, const ir::Expr* min, const ir::Expr* extent, const ir::Stmt* body) {
     const auto all = whole_loop(min, extent);
     if (!all) return false;
@@ -133,6 +150,8 @@ class SlicedKernel : public KernelWrites, private KernelScope {
   }
   bool walk_range(const Loop& loop, std::int64_t low, std::int64_t high, bool tight) {
     support::poll();
+    constexpr std::uint64_t kMostSteps = 50'000;
+    if (prevented_ && ++steps_ > kMostSteps) fail("too many iterations");
     if (tight && moment_.size() < before_->size()) high = std::min(high, (*before_)[moment_.size()]);
     if (low > high || problem_) return problem_.has_value();
     known_[loop.var] = {loop.first + low, loop.first + high};
@@ -144,6 +163,7 @@ class SlicedKernel : public KernelWrites, private KernelScope {
   }
   bool walk_if(const ir::IfThenElse* branch, bool tight) {
     if (!may_write(branch)) return false;
+    if (prevented_) return walk_sides(branch->cond, branch->then_case, branch->else_case, tight);
     const bool yes = needed(branch->cond) != 0;
     const ir::Stmt* taken = yes ? branch->then_case : branch->else_case;
     if (!taken || problem_) return problem_.has_value();
@@ -156,6 +176,8 @@ class SlicedKernel : public KernelWrites, private KernelScope {
     set_axes(r);
     if (!may_write(r)) return false;
     set_axes(r);
+    if (prevented_)
+      return at(1, tight, [&](bool still) { return walk_sides(r->predicate, r->block->body, nullptr, still); });
     if (needed(r->predicate) == 0) return problem_.has_value();
     conditions_.push_back(r->predicate);
     bool done = at(1, tight, [&](bool still) { return walk(r->block->body, still); });
@@ -165,8 +187,38 @@ class SlicedKernel : public KernelWrites, private KernelScope {
     conditions_.pop_back();
     return done;
   }
+  // Both sides of a condition: the one that was not executed is blocked. Behind a blocked one, values of other
+  // conditions mean little (`i < n and a[i] > 0`): only those that are known are looked at.
+  bool walk_sides(const ir::Expr* c, const ir::Stmt* yes, const ir::Stmt* no, bool tight) {
+    const Interval value = range_of(c);
+    if (!blocked_by_ && !value.is_point() && value.low <= 0 && value.high > 0) (void)needed(c);
+    if (problem_) return true;
+    const bool may_hold = value.high > 0, may_fail = value.low <= 0;
+    if (blocked_by_) return (may_fail && no && walk(no, tight)) || (may_hold && yes && walk(yes, tight));
+    const ir::Stmt *taken = may_fail ? no : yes, *other = may_fail ? yes : no;
+    bool done = false;
+    // Where each side stores the element, nothing is left out: the condition is one of the write that is made.
+    if (other && !(taken && may_write(taken))) {
+      blocked_by_ = c;
+      done = walk(other, tight);
+      blocked_by_ = nullptr;
+    }
+    return done || (taken && walk(taken, tight));
+  }
+  bool at_prevented(const ir::BufferStore* s) {
+    const auto place = blocked_by_ ? place_of(s->buffer, s->indices) : std::nullopt;
+    if (!place || place->byte != target_.byte) return false;
+    PreventedStore store{moment_, s, {}, blocked_by_, {}};
+    for (const ir::Var* v : loops_) store.loops.emplace_back(v, known_[v].low);
+    if (!collect_reads(blocked_by_, ReadRole::Condition, blocked_by_, reads(), store.reads))
+      fail("what it reads depends on what it writes");
+    // One of loop variables alone (`if k == 0`) is the program's, whatever the data.
+    if (!problem_ && store.reads.empty()) return false;
+    return problem_ || !(*prevented_)(store);
+  }
   bool at_store(const ir::BufferStore* s) {
     if (memory_of(s->buffer) != target_.memory) return false;
+    if (prevented_) return at_prevented(s);
     const auto place = place_of(s->buffer, s->indices);
     if (!place) fail("an index depends on what it writes");
     if (problem_ || place->byte != target_.byte) return problem_.has_value();
@@ -189,6 +241,9 @@ class SlicedKernel : public KernelWrites, private KernelScope {
   MemoryPlace target_;
   const Moment* before_ = nullptr;
   const Visit* visit_ = nullptr;
+  const VisitPrevented* prevented_ = nullptr;  // null: the stores that are made are visited
+  const ir::Expr* blocked_by_ = nullptr;       // the first condition on the way that did not hold
+  std::uint64_t steps_ = 0;
   Moment moment_;
 };
 

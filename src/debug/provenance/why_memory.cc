@@ -17,6 +17,7 @@
 namespace rldb::debug {
 
 using bytecode::ArgKind;
+using bytecode::RegName;
 using runtime::Tensor;
 using runtime::Value;
 using runtime::ValueKind;
@@ -28,6 +29,7 @@ struct ReadGroup {
   int arg, part;
   ReadRole role;
   const ir::Expr* condition;
+  bool prevented;
   std::vector<std::int64_t> positions;
 };
 
@@ -35,9 +37,10 @@ std::vector<ReadGroup> group_reads(const std::vector<CallSource>& sources) {
   std::vector<ReadGroup> groups;
   for (const CallSource& s : sources) {
     auto g = std::find_if(groups.begin(), groups.end(), [&](const ReadGroup& x) {
-      return x.arg == s.arg && x.part == s.part && x.role == s.role && x.condition == s.condition;
+      return x.arg == s.arg && x.part == s.part && x.role == s.role && x.condition == s.condition &&
+             x.prevented == s.prevented;
     });
-    if (g == groups.end()) g = groups.insert(groups.end(), {s.arg, s.part, s.role, s.condition, {}});
+    if (g == groups.end()) g = groups.insert(groups.end(), {s.arg, s.part, s.role, s.condition, s.prevented, {}});
     g->positions.push_back(s.position);
   }
   std::stable_sort(groups.begin(), groups.end(), [](const ReadGroup& a, const ReadGroup& b) {
@@ -50,11 +53,19 @@ std::vector<ReadGroup> group_reads(const std::vector<CallSource>& sources) {
   return groups;
 }
 
-std::string role_text(ReadRole role, const ir::Expr* condition) {
+std::string role_text(ReadRole role, const ir::Expr* condition, bool prevented) {
   if (role == ReadRole::Index) return "an index";
   if (!condition) return {};
+  if (prevented)
+    return fmt::format("in the condition {}, which prevented a store",
+                       support::one_line(ir::print_expr(condition, {.tensor_ir = true})));
   return fmt::format("{} {}", role == ReadRole::Bound ? "in the bound of a loop" : "in the condition",
                      support::one_line(ir::print_expr(condition, {.tensor_ir = true})));
+}
+
+void add_remark(CauseStep& step, std::string_view text) {
+  if (!step.remark.empty()) step.remark += "; ";
+  step.remark += text;
 }
 
 // Empty: it cannot be read.
@@ -106,6 +117,7 @@ bool WhyMemory::tell(std::string_view name, const ValuePath& path, const Tensor&
   range->end = range->begin + width;
   Question q{element_step(name, t, {position}, 0), *range, time_, element_bytes(t, position), {}};
   q.argument = argument_of(run_.machine(), t, position, name, 1);
+  q.chosen = chosen_at(path);
   answer(std::move(q), depth, 0);
   late_.read(steps_);
   return true;
@@ -120,17 +132,23 @@ void WhyMemory::answer(Question q, int left, std::size_t depth) {
   support::poll_cause();
   if (left < 0) return add({std::move(q.step), std::move(q.late)});
   MemoryRange range = q.range;
+  std::vector<Cause> causes;
   Writers::Found found = writers_.last(range, q.time);
   if (!found.unchanged_by.empty())
     q.step.remark =
         fmt::format("{} at time {} was given it since, and left it as it was", found.unchanged_by, found.unchanged_at);
+  for (const Writers::Found::Passed& p : found.passed)
+    add_remark(q.step, fmt::format("{} at time {} did not store it: {}", p.writer.callee, p.writer.call.time,
+                                   p.writer.prevented));
   if (found.end != WriteHistory::End::Chosen) {
     if (found.end == WriteHistory::End::Created) q.step.problem = "nothing has written it since its memory was made";
     if (found.end == WriteHistory::End::Lost) q.step.problem = "the run has no history of this memory";
     const std::optional<LateValue> late = q.late;
     add({std::move(q.step), late});
     if (found.end == WriteHistory::End::Start && q.argument) add({*std::move(q.argument), late});
-    return;
+    add_passed(found.passed, depth, causes);
+    add_decisions(q.chosen, depth, causes);
+    return follow(std::move(causes), left, depth);
   }
   if (run_.changes().any_in(found.writer.call.time, q.time) && !still_holds(found.writer, range, q)) {
     q.step.problem = "it was changed by a command since a call wrote it";
@@ -138,13 +156,109 @@ void WhyMemory::answer(Question q, int left, std::size_t depth) {
   }
   describe(found.writer, q.step);
   add({std::move(q.step), std::move(q.late)});
-  std::vector<Cause> causes = causes_of(found.writer, range, depth);
+  causes = causes_of(found.writer, range, depth);
+  add_passed(found.passed, depth, causes);
+  add_decisions(q.chosen, depth, causes);
+  add_decisions(decided(found.writer, range), depth, causes);
   found = {};  // its machine is not held while the causes are followed
+  follow(std::move(causes), left, depth);
+}
+
+void WhyMemory::follow(std::vector<Cause> causes, int left, std::size_t depth) {
   for (Cause& c : causes)
     if (Question* next = std::get_if<Question>(&c))
       answer(std::move(*next), left - 1, depth + 1);
     else
       add(std::get<Leaf>(std::move(c)));
+}
+
+// Of the register that was asked about, as its frame saw it at that time.
+std::vector<Decision> WhyMemory::chosen_at(const ValuePath& path) {
+  const auto frames = run_.machine().frames();
+  if (path.frame >= frames.size()) return {};
+  const vm::Frame& frame = frames[path.frame];
+  decisions_.note_frames(run_.machine());
+  RegisterPlace at{path.reg, frame.pc, frame.entered, time_};
+  if (time_ == run_.time()) return decisions_.of_register(at);
+  // As of the definition of a name whose register was freed since.
+  const auto last = writers_.history().last_place_in(path.frame, frame.entered, time_);
+  if (!last) return {};
+  at.pc = *last + 1;
+  std::vector<Decision> all = decisions_.left_since(at, frame.pc);
+  for (Decision& d : decisions_.of_register(at)) all.push_back(std::move(d));
+  return all;
+}
+
+// The conditions because of which kernels did not store it.
+void WhyMemory::add_passed(const std::vector<Writers::Found::Passed>& passed, std::size_t depth,
+                           std::vector<Cause>& causes) {
+  for (const Writers::Found::Passed& p : passed)
+    for (Cause& c : causes_of(p.writer, p.range, depth)) causes.push_back(std::move(c));
+}
+
+// That the call was made, and that it was given this memory.
+std::vector<Decision> WhyMemory::decided(const Writer& w, const MemoryRange& range) {
+  if (w.before) decisions_.note_frames(w.before->machine);
+  std::vector<Decision> all = decisions_.of_call(w.call);
+  const bytecode::Instruction i = map_.executable().instruction(w.call.pc);
+  std::set<std::int64_t> registers;
+  for (const Touch& t : w.call.args) {
+    const bool written = t.memory == range.memory && t.begin < range.end && range.begin < t.end;
+    const bool read =
+        std::any_of(w.sources.begin(), w.sources.end(), [&](const CallSource& s) { return s.arg == t.arg; });
+    const RegName reg = i.arg(std::size_t(t.arg)).reg();
+    if ((!written && !read && w.followed) || !registers.insert(reg.value()).second) continue;
+    for (Decision& d : decisions_.of_register({reg, w.call.pc, w.call.activation, w.call.time}))
+      all.push_back(std::move(d));
+  }
+  return all;
+}
+
+// Each decision once in an answer: of a recursion there is one for every call.
+void WhyMemory::add_decisions(const std::vector<Decision>& all, std::size_t depth, std::vector<Cause>& causes) {
+  constexpr std::size_t kMostTold = 8;
+  std::size_t told = 0, more = 0;
+  for (const Decision& d : all) {
+    if (told_.contains(d.read.time)) continue;
+    if (told == kMostTold) {
+      ++more;
+      continue;
+    }
+    told_.insert(d.read.time);
+    ++told;
+    causes.push_back(condition_cause(d, depth + 1));
+  }
+  if (more == 0) return;
+  CauseStep step;
+  step.depth = depth + 1;
+  step.name = "...";
+  step.value = fmt::format("{}{} conditions more", all.size() >= Decisions::kMost ? "at least " : "", more);
+  causes.push_back(Leaf{std::move(step), {}});
+}
+
+WhyMemory::Cause WhyMemory::condition_cause(const Decision& d, std::size_t depth) const {
+  CauseStep step;
+  step.depth = depth;
+  step.value = d.taken ? "True" : "False";
+  step.role = "the condition of an `if`";
+  const std::vector<int>& group = map_.group_of(d.branch);
+  const UserBinding* u = group.empty() ? nullptr : &map_.binding(group.back());
+  if (u && u->line) step.role = fmt::format("the condition of the `if` at {}:{}", u->file, u->line);
+  if (d.read.args.size() != 1) {
+    const auto* branch = u && u->binding ? ir::as<ir::If>(u->binding->value) : nullptr;
+    step.name = branch ? support::one_line(ir::print_expr(branch->cond)) : std::string("condition");
+    return Leaf{std::move(step), {}};
+  }
+  const Touch& touch = d.read.args[0];
+  step.name = name_of_argument(map_, d.read, touch.arg);
+  if (map_.function_of(d.read.pc) != asker_.function)
+    step.name = fmt::format("{}:{}", map_.function_name(d.read.pc), step.name);
+  step.name += region_text({}, {0});
+  Question q;
+  q.step = std::move(step);
+  q.range = {d.interval, touch.memory, touch.begin, touch.end};
+  q.time = d.read.time;
+  return q;
 }
 
 std::optional<CauseStep> WhyMemory::argument_of(const vm::Machine& m, const Tensor& element, std::int64_t position,
@@ -184,7 +298,8 @@ bool WhyMemory::still_holds(const Writer& w, const MemoryRange& range, const Que
 void WhyMemory::describe(const Writer& w, CauseStep& step) const {
   step.kernels = {w.callee};
   step.problem = w.problem;
-  if (!w.others.empty()) step.remark = w.others;
+  if (!w.others.empty()) add_remark(step, w.others);
+  if (!w.prevented.empty()) add_remark(step, w.prevented);
   step.time = w.call.time;
   step.iteration = iteration_text(w.last.loops);
   step.writes = w.writes;
@@ -236,7 +351,7 @@ std::vector<WhyMemory::Cause> WhyMemory::causes_of(const Writer& w, const Memory
     const std::string name = constant ? name_of_argument(map_, w.call, g.arg) : name_of(w, *touch);
     if (given.late) given.late->positions = g.positions;
     CauseStep step = element_step(name, t, g.positions, depth + 1, !given.late);
-    step.role = role_text(g.role, g.condition);
+    step.role = role_text(g.role, g.condition, g.prevented);
     if (g.positions.size() != 1 || constant) {
       causes.push_back(Leaf{std::move(step), std::move(given.late)});
       continue;

@@ -1,12 +1,15 @@
 // `why x[3, 4]`: the call that wrote the element's bytes last, the iteration of its kernel, and the elements that were
 // read for it; each of them is the next question, asked about the memory before that call.
 //
-// Aliases, views, calls of functions and in-place kernels need no rules of their own: the question is about bytes.
+// Aliases, views, calls of functions and in-place kernels need no rules of their own: the question is about bytes. The
+// conditions of the `if`s that decided that the call was made, and which memory it was given, are told with the reads.
 // User: Debugger::why.
 #pragma once
 
+#include <set>
 #include <variant>
 
+#include "debug/provenance/decisions.h"
 #include "debug/provenance/late_values.h"
 #include "debug/provenance/names.h"
 #include "debug/provenance/writers.h"
@@ -18,7 +21,13 @@ class WhyMemory {
  public:
   // `time`: the moment that the first question is about.
   WhyMemory(const Run& run, std::uint64_t time, std::vector<CauseStep>& steps)
-      : run_(run), map_(run.code()), writers_(run, time), steps_(steps), time_(time), late_(run) {}
+      : run_(run),
+        map_(run.code()),
+        writers_(run, time),
+        decisions_(map_, writers_.history()),
+        steps_(steps),
+        time_(time),
+        late_(run) {}
 
   // An element of the tensor behind a register. False: the run has no history of it, and nothing was added.
   bool tell(std::string_view name, const ValuePath& path, const runtime::Tensor& t, std::int64_t position, int depth);
@@ -32,6 +41,7 @@ class WhyMemory {
     std::string bytes;                   // what they held; empty: not known
     std::optional<CauseStep> argument;   // told if no call wrote them: the argument in whose memory they are
     std::optional<LateValue> late = {};  // the value of the step, which is read at the end
+    std::vector<Decision> chosen = {};   // that the name stands for this memory
   };
   // A read of the call that is told without being followed.
   struct Leaf {
@@ -41,12 +51,18 @@ class WhyMemory {
   using Cause = std::variant<Leaf, Question>;
 
   void answer(Question q, int left, std::size_t depth);
+  void follow(std::vector<Cause> causes, int left, std::size_t depth);
   // In the memory of the outermost function's parameters, if it has another name there.
   std::optional<CauseStep> argument_of(const vm::Machine& m, const runtime::Tensor& element, std::int64_t position,
                                        std::string_view known_as, std::size_t depth, bool known = true) const;
   bool still_holds(const Writer& w, const MemoryRange& range, const Question& q) const;
   void describe(const Writer& w, CauseStep& step) const;
   std::vector<Cause> causes_of(const Writer& w, const MemoryRange& range, std::size_t depth);
+  std::vector<Decision> chosen_at(const ValuePath& path);
+  void add_decisions(const std::vector<Decision>& all, std::size_t depth, std::vector<Cause>& causes);
+  void add_passed(const std::vector<Writers::Found::Passed>& passed, std::size_t depth, std::vector<Cause>& causes);
+  Cause condition_cause(const Decision& d, std::size_t depth) const;
+  std::vector<Decision> decided(const Writer& w, const MemoryRange& range);
   std::vector<Cause> arguments_of(const Writer& w, const MemoryRange& range, std::size_t depth);
   // An argument of a call: its contents if they are at hand, else only its place, and where to read them.
   struct Given {
@@ -62,6 +78,8 @@ class WhyMemory {
   const CodeMap& map_;
   Asker asker_;
   Writers writers_;
+  Decisions decisions_;
+  std::set<std::uint64_t> told_;  // decisions, by the time of reading the condition
   std::vector<CauseStep>& steps_;
   std::uint64_t time_;
   LateValues late_;

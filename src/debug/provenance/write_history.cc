@@ -57,15 +57,19 @@ bool overlaps(const Touch& t, const MemoryRange& r) {
 // Notes calls as they are about to be made, and what the last one returned.
 class Notes {
  public:
-  explicit Notes(std::vector<CallMoment>& calls) : calls_(calls) {}
+  Notes(std::vector<CallMoment>& calls, std::vector<EnterMoment>& entered) : calls_(calls), entered_(entered) {}
 
   void see(const vm::Machine& m) {
     support::poll();
     finish(m);
     const Pc pc = m.frame().pc;
     const Instruction i = m.executable().instruction(pc);
-    if (i.op != Opcode::Call || m.program().target_kind(i.callee) == vm::TargetKind::Bytecode) return;
-    CallMoment call{m.instructions(), pc, m.frames().size() - 1, {}, {}};
+    if (i.op != Opcode::Call) return;
+    if (m.program().target_kind(i.callee) == vm::TargetKind::Bytecode) {
+      entered_.push_back({m.instructions(), pc, m.frames().size() - 1, m.frame().entered});
+      return;
+    }
+    CallMoment call{m.instructions(), pc, m.frames().size() - 1, {}, {}, m.frame().entered};
     for (std::size_t a = 0; a < i.args.size(); ++a) {
       if (i.arg(a).kind() != ArgKind::Register || bytecode::is_special(i.arg(a).reg())) continue;
       if (const Value* v = m.read_register(call.frame, i.arg(a).reg()))
@@ -88,6 +92,7 @@ class Notes {
 
  private:
   std::vector<CallMoment>& calls_;
+  std::vector<EnterMoment>& entered_;
   bytecode::RegName result_ = 0;
   bool open_ = false;
 };
@@ -139,8 +144,8 @@ bool WriteHistory::have(std::size_t interval) {
         calls.set(pc);
         if (pc + 1 < count) calls.set(pc + 1);
       }
-    Interval next{0, end, {}, {}, {}};
-    Notes notes(next.calls);
+    Interval next{0, end, {}, {}, {}, {}};
+    Notes notes(next.calls, next.entered);
     const auto begun = [&](const vm::Machine& m) {
       next.begin = m.instructions();
       each_register(m, [&](const ValuePath& path, const Storage* s) { next.at_begin.try_emplace(s, path); });
@@ -153,7 +158,7 @@ bool WriteHistory::have(std::size_t interval) {
     const SkimEnd skimmed = skim_before(run_, end, calls, begun, seen, ended);
     if (skimmed == SkimEnd::Interrupted) abandon_question();
     if (skimmed == SkimEnd::Refused) {
-      next = {0, end, {}, {}, {}};
+      next = {0, end, {}, {}, {}, {}};
       notes.restart();
       const Run::Seek replayed = run_.replay_before(end, calls, begun, seen, ended);
       if (replayed == Run::Seek::Interrupted) abandon_question();
@@ -205,6 +210,105 @@ WriteHistory::End WriteHistory::before(MemoryRange& range, std::uint64_t time, c
     if (intervals_[range.interval].begin == 0) return End::Start;
     if (!follow(range)) return End::Lost;
   }
+}
+
+namespace {
+
+// Of moments in the order of time, those before one.
+template <class M>
+std::span<const M> until(const std::vector<M>& all, std::uint64_t time) {
+  const auto end =
+      std::lower_bound(all.begin(), all.end(), time, [](const M& m, std::uint64_t t) { return m.time < t; });
+  return {all.data(), std::size_t(end - all.begin())};
+}
+
+}  // namespace
+
+template <class F>
+bool WriteHistory::search(std::uint64_t since, F&& f) {
+  for (std::size_t n = 0; have(n); ++n) {
+    if (f(intervals_[n], n)) return true;
+    if (intervals_[n].begin <= since || intervals_[n].begin == 0) break;
+  }
+  return false;
+}
+
+std::optional<WriteHistory::FoundCall> WriteHistory::last_call(Pc pc, std::uint64_t activation, std::uint64_t before,
+                                                               std::uint64_t since) {
+  std::optional<FoundCall> found;
+  const std::uint64_t first = std::max(activation, since);
+  search(first, [&](const Interval& in, std::size_t n) {
+    const auto calls = until(in.calls, before);
+    for (std::size_t i = calls.size(); !found && i-- > 0 && calls[i].time >= first;)
+      if (calls[i].pc == pc && calls[i].activation == activation) found = FoundCall{calls[i], n};
+    return found.has_value();
+  });
+  return found;
+}
+
+std::optional<WriteHistory::FoundCall> WriteHistory::last_call_in(std::size_t frame, std::uint64_t behind,
+                                                                  std::uint64_t before) {
+  std::optional<FoundCall> found;
+  search(behind, [&](const Interval& in, std::size_t n) {
+    const auto calls = until(in.calls, before);
+    for (std::size_t i = calls.size(); !found && i-- > 0 && calls[i].time > behind;)
+      if (calls[i].frame == frame) found = FoundCall{calls[i], n};
+    return found.has_value();
+  });
+  return found;
+}
+
+std::optional<Pc> WriteHistory::last_place_in(std::size_t frame, std::uint64_t behind, std::uint64_t before) {
+  std::optional<Pc> found;
+  search(behind, [&](const Interval& in, std::size_t) {
+    std::uint64_t time = 0;
+    const auto look = [&](const auto& all) {
+      for (std::size_t i = all.size(); i-- > 0 && all[i].time >= behind;) {
+        if (all[i].frame != frame) continue;
+        if (!found || all[i].time > time) found = all[i].pc, time = all[i].time;
+        break;
+      }
+    };
+    look(until(in.calls, before));
+    look(until(in.entered, before));
+    return found.has_value();
+  });
+  return found;
+}
+
+std::optional<EnterMoment> WriteHistory::entered_at(std::uint64_t activation) {
+  std::optional<EnterMoment> found;
+  search(activation, [&](const Interval& in, std::size_t) {
+    if (const auto all = until(in.entered, activation + 1); !all.empty() && all.back().time == activation)
+      found = all.back();
+    // A call of a closure.
+    if (const auto all = until(in.calls, activation + 1); !all.empty() && all.back().time == activation)
+      found = EnterMoment{activation, all.back().pc, all.back().frame, all.back().activation};
+    return found.has_value();
+  });
+  return found;
+}
+
+std::optional<EnterMoment> WriteHistory::last_entered(Pc pc, std::uint64_t activation, std::uint64_t before) {
+  std::optional<EnterMoment> found;
+  search(activation, [&](const Interval& in, std::size_t) {
+    const auto all = until(in.entered, before);
+    for (std::size_t i = all.size(); !found && i-- > 0 && all[i].time >= activation;)
+      if (all[i].pc == pc && all[i].activation == activation) found = all[i];
+    return found.has_value();
+  });
+  return found;
+}
+
+std::uint64_t WriteHistory::next_in(std::size_t frame, std::uint64_t behind, std::uint64_t limit) {
+  const auto first = [&](const auto& all) {
+    for (std::size_t i = until(all, behind + 1).size(); i < all.size() && all[i].time < limit; ++i)
+      if (all[i].frame <= frame) return all[i].time;
+    return limit;
+  };
+  for (std::size_t n = back_to(behind); n-- > 0;)
+    if (const std::uint64_t t = std::min(first(intervals_[n].calls), first(intervals_[n].entered)); t < limit) return t;
+  return limit;
 }
 
 std::size_t WriteHistory::back_to(std::uint64_t time) {

@@ -35,6 +35,15 @@ struct CallMoment {
   Pc pc = 0;
   std::size_t frame = 0;
   std::vector<Touch> args, results;
+  std::uint64_t activation = 0;  // that makes it
+};
+
+// A call of a function of the program. The memory that it is given is seen in the calls that the function makes.
+struct EnterMoment {
+  std::uint64_t time = 0;  // before the call; what the new activation is known by
+  Pc pc = 0;
+  std::size_t frame = 0;
+  std::uint64_t activation = 0;  // that calls; the new one has the same frame if it takes its place
 };
 
 // Bytes of memory in the interval that ends at a time.
@@ -57,6 +66,24 @@ class WriteHistory {
   enum class End : std::uint8_t { Chosen, Created, Start, Lost };
   using Choose = std::function<bool(const CallMoment&, const MemoryRange&)>;
   End before(MemoryRange& range, std::uint64_t time, const Choose& f);
+
+  // ---- activations of functions, each known by the time at which it was called ----
+  struct FoundCall {
+    CallMoment call;
+    std::size_t interval = 0;
+  };
+  // The last call at a pc in an activation, before a time and not before `since`.
+  std::optional<FoundCall> last_call(Pc pc, std::uint64_t activation, std::uint64_t before, std::uint64_t since = 0);
+  // The last call from a frame, of those behind one time and before another.
+  std::optional<FoundCall> last_call_in(std::size_t frame, std::uint64_t behind, std::uint64_t before);
+  // Where the last call of any kind from a frame was made, in that range.
+  std::optional<Pc> last_place_in(std::size_t frame, std::uint64_t behind, std::uint64_t before);
+  // The call that made an activation; nullopt: it is the outermost.
+  std::optional<EnterMoment> entered_at(std::uint64_t activation);
+  // The call of a function at a pc in an activation, before a time.
+  std::optional<EnterMoment> last_entered(Pc pc, std::uint64_t activation, std::uint64_t before);
+  // The first time behind one at which a frame, or one outside of it, makes a call; `limit`: there is none before.
+  std::uint64_t next_in(std::size_t frame, std::uint64_t behind, std::uint64_t limit);
 
   // ---- forwards ----
   // Executes the intervals back to the one that holds a time; how many there are. 0: no history.
@@ -84,8 +111,12 @@ class WriteHistory {
     std::map<const runtime::Storage*, ValuePath> at_begin;
     std::vector<std::pair<ValuePath, const runtime::Storage*>> at_end;
     std::vector<CallMoment> calls;
+    std::vector<EnterMoment> entered;
   };
   bool have(std::size_t interval);  // executes it if need be
+  // Shows `f` the intervals back to a time, until it returns true.
+  template <class F>
+  bool search(std::uint64_t since, F&& f);
   std::optional<std::size_t> follow(MemoryRange& range);
 
   const Run& run_;

@@ -5,21 +5,29 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 
 #include "debug/provenance/may_write.h"
+#include "debug/provenance/names.h"
 #include "debug/provenance/runtime_call.h"
 #include "rldb/bytecode/builtin.h"
+#include "rldb/ir/printer.h"
+#include "rldb/support/text.h"
 #include "rldb/vm/partial_snapshot.h"
 
 namespace rldb::debug {
 
 using bytecode::ArgKind;
 using bytecode::BuiltinEffect;
+using runtime::Result;
 using runtime::Tensor;
 using runtime::Value;
 using runtime::ValueKind;
 
 namespace {
+
+constexpr std::size_t kMostPassed = 3;      // calls that did not store an element, which are told
+constexpr std::size_t kMostPrevented = 64;  // stores of one call
 
 bool overlaps_range(const Touch& t, const MemoryRange& r) {
   return t.memory == r.memory && t.begin < r.end && r.begin < t.end;
@@ -64,6 +72,7 @@ Writers::Found Writers::last(MemoryRange& range, std::uint64_t time) {
       found.writer = std::move(w);
       return true;
     }
+    if (!w.prevented.empty() && found.passed.size() < kMostPassed) found.passed.push_back({std::move(w), r});
     if (unchanged && !quiet) quiet = Quiet{call, r};
     return false;
   });
@@ -157,6 +166,7 @@ bool Writers::kernel_wrote(const MemoryRange& range, Writer& w, bool whole, bool
       w.problem = origin.error().message;
       return true;
     }
+    if (has_conditions(f)) keep_prevented(f, place, *args, w);
     if (!origin->written) continue;
     w.last = origin->last;
     w.writes = origin->writes;
@@ -175,6 +185,44 @@ void Writers::keep_sources(const KernelOrigin& origin, const std::vector<Value>&
     if (arg == args.size()) continue;  // memory of the kernel that it read before it wrote it
     w.sources.push_back({int(arg) + shift, 0, position_in(args[arg].as_tensor(), s.place.byte), s.role, s.condition});
   }
+}
+
+// The stores that would have come after the first write that the element is made of.
+void Writers::keep_prevented(const ir::PrimFunc* f, const MemoryPlace& place, const std::vector<Value>& args,
+                             Writer& w) const {
+  w.followed = true;
+  const auto not_known = [&](const runtime::Error& why) {
+    w.prevented = fmt::format("whether a condition prevented a store is not known: {}", why.message);
+  };
+  const auto kernel = sliced_kernel(f, args);
+  if (!kernel.ok()) return not_known(kernel.error());
+  const auto made = origin_in(**kernel, place);
+  if (!made.ok()) return not_known(made.error());
+  const KernelOrigin& origin = *made;
+  const bool whole_value = origin.written && std::none_of(origin.sources.begin(), origin.sources.end(),
+                                                          [&](const KernelSource& s) { return s.place == place; });
+  std::vector<PreventedStore> stores;
+  const auto seen = (*kernel)->visit_prevented(place, [&](const PreventedStore& s) {
+    if (whole_value && s.moment < origin.first) return false;
+    stores.push_back(s);
+    return stores.size() < kMostPrevented;
+  });
+  if (stores.empty() && !seen.ok()) return not_known(seen.error());
+  if (stores.empty()) return;
+  const PreventedStore& last = stores.front();
+  w.prevented = fmt::format(
+      "the condition {} prevented `{}`{}{}", support::one_line(ir::print_expr(last.condition, {.tensor_ir = true})),
+      support::one_line(ir::print_stmt(last.store)), last.loops.empty() ? "" : " at ", iteration_text(last.loops));
+  const bool all = seen.ok() && stores.size() < kMostPrevented;
+  if (stores.size() > 1) w.prevented += fmt::format(", and {}{} more", all ? "" : "at least ", stores.size() - 1);
+  std::set<KernelSource> reads;
+  for (const PreventedStore& s : stores)
+    for (const KernelRead& r : s.reads) reads.insert({r.place, r.role, r.condition});
+  KernelOrigin conditions;
+  conditions.sources.assign(reads.begin(), reads.end());
+  const std::size_t before = w.sources.size();
+  keep_sources(conditions, args, w);
+  for (std::size_t i = before; i < w.sources.size(); ++i) w.sources[i].prevented = true;
 }
 
 // A builtin, a packed function or a kernel without its TensorIR: what it changed, and what it made.

@@ -13,6 +13,7 @@ struct CallSource {
   std::int64_t position = 0;
   ReadRole role = ReadRole::Value;
   const ir::Expr* condition = nullptr;
+  bool prevented = false;  // a store: the condition was looked at, and did not hold
 };
 
 struct Writer {
@@ -24,6 +25,7 @@ struct Writer {
   std::uint64_t writes = 0;         // of a kernel: that contributed to it
   bool followed = false;            // `sources` are all that it read; else they are not known
   std::vector<CallSource> sources;  // in ascending order of argument
+  std::string prevented;            // of a kernel: a store to the bytes, or a later one, that a condition prevented
   std::string problem;              // why a kernel could not be followed
   std::string others;               // of a collective: where elements of other workers come in
 };
@@ -41,6 +43,12 @@ class Writers {
     // A packed function that was given the bytes after that and left them as they were: it may have written the same.
     std::string unchanged_by;
     std::uint64_t unchanged_at = 0;
+    // Kernels after that which did not store it because of a condition, the latest first.
+    struct Passed {
+      Writer writer;
+      MemoryRange range;
+    };
+    std::vector<Passed> passed;
   };
   // Before a time; `range` follows the memory into earlier intervals.
   Found last(MemoryRange& range, std::uint64_t time);
@@ -63,6 +71,8 @@ class Writers {
   bool not_known(Writer& w) const;
   void follow_copy(const MemoryRange& range, Writer& w) const;
   std::optional<bool> known_wrote(const Touch& given, const MemoryRange& range, Writer& w);
+  void keep_prevented(const ir::PrimFunc* f, const MemoryPlace& place, const std::vector<runtime::Value>& args,
+                      Writer& w) const;
   void keep_sources(const KernelOrigin& origin, const std::vector<runtime::Value>& args, Writer& w) const;
 
   const Run& run_;

@@ -79,11 +79,12 @@ class Asking {
     if (!element) return std::nullopt;
     const Tensor& t = element->tensor();
     const std::int64_t width = std::int64_t(t.dtype().bytes());
-    if (width == 0 || (!subscript.empty() && element->positions.empty()))
+    const bool whole = subscript.empty() || element->shown == target;  // `cache[4]` is a field
+    if (width == 0 || (!whole && element->positions.empty()))
       return refuse(out_, fmt::format("`{}` names no bytes", target));
     Asked asked;
     asked.what = element->shown;
-    if (subscript.empty()) {
+    if (whole) {
       asked.ranges.parts.emplace_back(0, std::int64_t(t.byte_size()));
       if (t.byte_size() == 0) return refuse(out_, fmt::format("`{}` names no bytes", target));
     } else {
@@ -195,6 +196,42 @@ class Asking {
   source::Diagnostics& out_;
 };
 
+// `cache[0]`, `cache[4]`: the tensors of a value that has several, as a tuple and a key-value cache.
+std::vector<std::string> parts_of(const Debugger& debugger, std::string_view target, int frame) {
+  std::vector<std::string> names;
+  if (storage_operand(target) || !expression::split_target(target).second.empty()) return names;
+  source::Diagnostics unseen;
+  const auto value = debugger.evaluate(target, frame, unseen);
+  if (!value || !value->is(ValueKind::Tuple)) return names;
+  for (const Touch& t : memory_in(*value, 0))
+    if (t.begin < t.end) names.push_back(fmt::format("{}{}", target, fields_text(*value, t.part)));
+  return names;
+}
+
+std::optional<RangeWrites> writes_to_parts(Debugger& debugger, std::string_view target,
+                                           const std::vector<std::string>& parts, bool each, int frame) {
+  RangeWrites all{std::string(target), 0, 0, {}, {}};
+  for (const std::string& part : parts) {
+    source::Diagnostics problems;
+    auto writes = writes_to(debugger, part, each, frame, problems);
+    if (!writes) {
+      // The others are told all the same.
+      if (!problems.all().empty()) all.incomplete = problems.all().front().message;
+      continue;
+    }
+    if (all.incomplete.empty() && !writes->incomplete.empty()) all.incomplete = part + ": " + writes->incomplete;
+    for (RangeWrite& w : writes->rows) {
+      // Calls are given the whole value.
+      const std::string_view rest = w.name.starts_with(target) ? std::string_view(w.name).substr(target.size()) : "x";
+      if (rest.empty() || rest.front() == '[') w.name = part + std::string(rest);
+      all.rows.push_back(std::move(w));
+    }
+  }
+  std::stable_sort(all.rows.begin(), all.rows.end(),
+                   [](const RangeWrite& a, const RangeWrite& b) { return a.time < b.time; });
+  return all;
+}
+
 }  // namespace
 
 std::optional<RangeWrites> writes_to(Debugger& debugger, std::string_view target, bool each, int frame,
@@ -204,6 +241,8 @@ std::optional<RangeWrites> writes_to(Debugger& debugger, std::string_view target
     out.add({}, source::message(diag::NotStopped));
     return std::nullopt;
   }
+  if (const auto parts = parts_of(debugger, target, frame); !parts.empty())
+    return writes_to_parts(debugger, target, parts, each, frame);
   const auto asked = Asking(debugger, frame, out).read(target);
   if (!asked) return std::nullopt;
   Writers writers(*d.run, asked->time);
@@ -227,7 +266,10 @@ std::optional<RangeWrites> writes_to(Debugger& debugger, std::string_view target
 
 std::vector<std::string> lines_of(const RangeWrites& writes) {
   std::vector<std::string> lines;
-  lines.push_back(fmt::format("{}, bytes [{}:{}] of its storage:", writes.what, writes.begin, writes.end));
+  // Of several tensors there is no one storage.
+  lines.push_back(writes.begin == writes.end
+                      ? writes.what + ":"
+                      : fmt::format("{}, bytes [{}:{}] of its storage:", writes.what, writes.begin, writes.end));
   if (!writes.incomplete.empty()) lines.push_back("  " + writes.incomplete);
   for (const RangeWrite& w : writes.rows) {
     const std::string place = w.line ? fmt::format("   # {}:{}", w.file, w.line) : "";

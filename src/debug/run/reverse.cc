@@ -283,4 +283,24 @@ StopReport Debugger::go_to(std::uint64_t time) {
   return d.arrive(time, time == 0 ? StopKind::Entry : StopKind::Step);
 }
 
+StopReport Debugger::restart_frame(int frame) {
+  Impl& d = *impl_;
+  if (!d.run) return d.not_running();
+  if (d.run->in_kernel() && frame == 0) {
+    const StopReport before = d.before_the_call(StopKind::Step);
+    return d.run->in_kernel() ? before : step_statement();
+  }
+  std::size_t index = 0;
+  if (!frame_index(d.run->machine(), machine_frame(frame), index)) return d.not_running();
+  // Behind its call: the checks of arguments and the shape heap come before the first binding.
+  const vm::Frame f = d.run->machine().frames()[index];
+  const std::uint64_t begin = index == 0 && f.replaced == 0 ? 0 : f.entered + 1;
+  const Pc first = d.run->code().entry(f.function);
+  const StopReport r = d.arrive(begin, StopKind::Step);
+  if (r.kind != StopKind::Step || r.time != begin || d.run->pc() == first) return r;
+  vm::StopSet mine = d.no_stops();
+  mine.set(first);
+  return d.forward(std::move(mine), [] { return true; });
+}
+
 }  // namespace rldb::debug

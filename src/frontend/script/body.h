@@ -1,16 +1,21 @@
 // Body: collects the bindings of a Relax function as they are read: blocks, branches, names for values in between.
 #pragma once
 
-#include <string>
+#include <algorithm>
+#include <optional>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "frontend/script/temporary_names.h"
 #include "rldb/ir/context.h"
 
 namespace rldb::frontend::script {
 
 class Body {
  public:
-  explicit Body(ir::Context& ctx) : ctx_(ctx) { scopes_.emplace_back(); }
+  // `text`: all that is read into it.
+  Body(ir::Context& ctx, std::string_view text) : ctx_(ctx), text_(text) { scopes_.emplace_back(); }
 
   void append(const ir::Binding* b) { top().current.push_back(b); }
   void begin_dataflow() {
@@ -53,6 +58,13 @@ class Body {
   int next_temporary() { return temporaries_++; }
   int temporaries() const { return temporaries_; }
   void set_temporaries(int n) { temporaries_ = n; }
+  // Values in between in local functions have numbers of their own, but the names that the whole text spells.
+  void note_inner_temporaries(int end) { inner_temporaries_ = std::max(inner_temporaries_, end); }
+  int take_inner_temporaries() { return std::exchange(inner_temporaries_, 0); }
+  const TemporaryNames& written_names() {
+    if (!written_names_) written_names_.emplace(text_);
+    return *written_names_;
+  }
 
  private:
   struct Level {
@@ -70,6 +82,9 @@ class Body {
   ir::Context& ctx_;
   std::vector<Level> scopes_;
   int temporaries_ = 0;
+  int inner_temporaries_ = 0;
+  const std::string_view text_;
+  std::optional<TemporaryNames> written_names_;  // once there are values in between
 };
 
 }  // namespace rldb::frontend::script

@@ -114,8 +114,8 @@ class EntryReader {
 
   // Reads one statement into a fresh body; `add` makes the items of its bindings.
   template <class F>
-  void with_body(F&& read) {
-    Body body(r_.ctx);
+  void with_body(Node s, F&& read) {
+    Body body(r_.ctx, s.text());
     prompt_.body = &body;
     FunctionState* const before = std::exchange(r_.fn, &prompt_);
     read(body);
@@ -125,7 +125,7 @@ class EntryReader {
 
   void binding(Node s) {
     const ErrorsSince errors = r_.errors();
-    with_body([&](Body& body) {
+    with_body(s, [&](Body& body) {
       read_prompt_statement(r_, s);
       const bool broken = errors.any() || s.damaged();
       const ir::SeqExpr* all = body.finish(r_.ctx.tuple({}));
@@ -194,7 +194,7 @@ class EntryReader {
   void expression(Node s) {
     const Node value = s.child(Field::Value);
     const ErrorsSince errors = r_.errors();
-    with_body([&](Body& body) {
+    with_body(s, [&](Body& body) {
       const Path p = value.is(Kind::Call) ? path_of(r_, value.child(Field::Function)) : Path();
       if (p.space == Space::Relax && (p.rest == "match_cast" || p.rest == "match_shape")) {
         read_prompt_statement(r_, s);

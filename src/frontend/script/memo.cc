@@ -83,6 +83,7 @@ void BodyMemo::begin(bool whole) {
     bindings_.clear();
     statements_.clear();
   }
+  has_written_names_ = false;
   made_.clear();
   made_.reserve(statements_.size());
   kept_bindings_.clear();
@@ -110,6 +111,7 @@ void BodyMemo::finish(const std::vector<source::Span>& places) {
   if (function_->symbols.size() != start_symbols_ || block_ != outputs_.size()) abandoned_ = true;
   statements_.swap(made_);
   made_.clear();
+  if (has_written_names_) written_names_ = std::move(made_written_names_);
   auto place = places.begin();
   for (Statement& s : statements_) {
     while (place != places.end() && place->begin < s.begin) ++place;
@@ -182,6 +184,20 @@ bool BodyMemo::is_output(Scope::Slot slot) const {
   return std::binary_search(names.begin(), names.end(), name_of(slot));
 }
 
+// Values in between are numbered, but for what the text spells.
+bool BodyMemo::gets_the_same_names(const Statement& s, Body& body) const {
+  if (s.inner_temporaries > 0 && !body.written_names().same(written_names_, 0, s.inner_temporaries)) return false;
+  if (s.temporaries_before == s.temporaries_after) return true;
+  return s.temporaries_before == body.temporaries() &&
+         body.written_names().same(written_names_, s.temporaries_before, s.temporaries_after);
+}
+
+void BodyMemo::note_written_names(Body& body) {
+  if (has_written_names_) return;
+  has_written_names_ = true;
+  made_written_names_ = body.written_names();
+}
+
 void BodyMemo::give_up_variables(const Statement& s) {
   for (std::uint32_t i = 0; i < s.definition_count; ++i) {
     const auto* v = ir::as<ir::Var>(definitions_[s.definitions + i].value);
@@ -193,8 +209,7 @@ void BodyMemo::give_up_variables(const Statement& s) {
 bool BodyMemo::replay(Reader& r, cst::Node& at, Body& body, bool adjacent,
                       const std::function<bool(std::string_view)>& makes_output) {
   const Statement& s = record_of(at);
-  bool good = s.dataflow == body.in_dataflow() && finds_the_same(s) &&
-              (s.temporaries_before == s.temporaries_after || s.temporaries_before == body.temporaries());
+  bool good = s.dataflow == body.in_dataflow() && finds_the_same(s) && gets_the_same_names(s, body);
   for (std::uint32_t i = 0; good && s.output && i < s.definition_count; ++i) {
     const Definition& d = definitions_[s.definitions + i];
     const auto* v = ir::as<ir::Var>(d.value);
@@ -224,6 +239,7 @@ bool BodyMemo::replay(Reader& r, cst::Node& at, Body& body, bool adjacent,
     kept_bindings_.push_back(b);
   }
   if (s.temporaries_after != s.temporaries_before) body.set_temporaries(s.temporaries_after);
+  if (s.temporaries_after != s.temporaries_before || s.inner_temporaries > 0) note_written_names(body);
   made_.push_back(s);
   made_.back().adjacent = adjacent;
   return true;
@@ -238,6 +254,7 @@ void BodyMemo::open(cst::Node at, Body& body, bool adjacent) {
   current_.dataflow = body.in_dataflow();
   current_.fresh = at.damaged();
   current_.temporaries_before = body.temporaries();
+  (void)body.take_inner_temporaries();
   current_.uses = static_cast<std::uint32_t>(uses_.size());
   current_bindings_ = body.current().size();
   scope_size_ = function_->scope.size();
@@ -296,6 +313,8 @@ void BodyMemo::close(Body& body, bool beside_damage) {
   }
   s.binding_count = static_cast<std::uint32_t>(bindings_.size()) - s.bindings;
   s.temporaries_after = body.temporaries();
+  s.inner_temporaries = body.take_inner_temporaries();
+  if (s.temporaries_after != s.temporaries_before || s.inner_temporaries > 0) note_written_names(body);
   s.declares = declares_;
   s.fresh = s.fresh || beside_damage;
   if (declares_ && !whole_) abandoned_ = true;

@@ -109,6 +109,7 @@ class BodyMemo final : public cst::KnownStatements {
     bool output;    // binds an output of its block
     bool declares;  // n = T.int64()
     int temporaries_before, temporaries_after;
+    int inner_temporaries;  // those of its local functions have numbers below this
     std::uint32_t uses, use_count;
     std::uint32_t definitions, definition_count;
     std::uint32_t left, left_count;
@@ -121,6 +122,8 @@ class BodyMemo final : public cst::KnownStatements {
   const Statement& record_of(cst::Node kept) const;
   bool finds_the_same(const Statement& s) const;
   bool is_output(Scope::Slot slot) const;
+  bool gets_the_same_names(const Statement& s, Body& body) const;
+  void note_written_names(Body& body);
   void give_up_variables(const Statement& s);
   void compact();
 
@@ -149,7 +152,9 @@ class BodyMemo final : public cst::KnownStatements {
   std::uint32_t scope_size_ = 0;
   std::size_t block_ = 0;
   std::size_t read_count_ = 0;
-  mutable std::size_t last_record_ = 0;  // where record_of looked last
+  mutable std::size_t last_record_ = 0;                // where record_of looked last
+  TemporaryNames written_names_, made_written_names_;  // of the last reading, of this one; if it had values in between
+  bool has_written_names_ = false;                     // of this one
   bool open_ = false;
   bool whole_ = true;
   bool declares_ = false;

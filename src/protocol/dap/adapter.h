@@ -151,6 +151,7 @@ class Adapter {
   int exit_code_ = 0;        // of the ranks that have ended
   bool starting_ = false;    // not all ranks have begun
   bool quiet_stop_ = false;  // the next stop takes no focus
+  bool restarting_ = false;  // the next stop is the beginning of a frame
   struct GotoTarget {
     std::string spec;
     std::uint32_t line = 0;

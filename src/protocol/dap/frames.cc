@@ -98,7 +98,7 @@ Json Adapter::frame_json(const debug::FrameInfo& f) {
   Json out{{"id", runs_->id(runs_->view().first_frame + f.number)}, {"name", name_of_frame(repl_->debugger(), f)}};
   put_place(out, f);
   if (f.where.pc >= 0) out["instructionPointerReference"] = address_of(f.where.pc);
-  out["canRestart"] = !f.in_kernel;
+  out["canRestart"] = f.is_virtual == debug::VirtualFrame::None;
   if (f.is_virtual != debug::VirtualFrame::None) out["presentationHint"] = "subtle";
   return out;
 }

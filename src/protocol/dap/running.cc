@@ -54,6 +54,7 @@ void Adapter::forget_stop() {
 
 bool Adapter::run(std::string_view what, const Verb& verb, const Verb& again) {
   forget_stop();
+  restarting_ = false;
   console_.set_category("stdout");
   Verb next = verb;
   for (;;) {
@@ -195,6 +196,7 @@ void Adapter::report(const StopReport& stop, bool paused) {
   points_->refresh();
   if (!stop.note.empty()) channel_.output("console", fmt::format("note: {}\n", stop.note));
   const auto hit = points_->hit(stop.breakpoints);
+  const bool restarted = std::exchange(restarting_, false);
   switch (stop.kind) {
     case StopKind::None:
       return end_program(ui::kFailed);
@@ -209,7 +211,7 @@ void Adapter::report(const StopReport& stop, bool paused) {
       return send_stopped(stop, "exception", text);
     }
     case StopKind::Entry:
-      return send_stopped(stop, paused ? "pause" : "entry", {});
+      return send_stopped(stop, paused ? "pause" : restarted ? "restart" : "entry", {});
     case StopKind::Breakpoint: {
       const std::string detail = stop.details.empty() ? std::string() : stop.details.front();
       if (!hit) return send_stopped(stop, "breakpoint", detail);
@@ -229,7 +231,7 @@ void Adapter::report(const StopReport& stop, bool paused) {
       return;
     }
     case StopKind::Step:
-      return send_stopped(stop, paused ? "pause" : "step", {});
+      return send_stopped(stop, paused ? "pause" : restarted ? "restart" : "step", {});
     case StopKind::Interrupted:
       return send_stopped(stop, "pause", {});
     case StopKind::HistoryEnd:
@@ -393,7 +395,7 @@ Answer Adapter::on_stepInTargets(const Request& request) {
   return Json{{"targets", std::move(targets)}};
 }
 
-// The frame begins again: back to the time of its call, then to its first binding.
+// The frame begins again, at its first binding. As the protocol has it, the stop says that this is why.
 Answer Adapter::on_restartFrame(const Request& request) {
   Fields fields(request.arguments);
   (void)fields.integer("frameId");
@@ -402,8 +404,10 @@ Answer Adapter::on_restartFrame(const Request& request) {
   const vm::Machine* machine = repl_->debugger().machine();
   const std::size_t index = std::size_t(std::max(0, repl_->debugger().machine_frame(*frame)));
   if (!machine || index >= machine->frames().size()) return refused("this frame cannot begin again");
-  const std::uint64_t entered = machine->frames()[machine->frames().size() - 1 - index].entered;
-  return resume_with("reverse-finish", [this, entered] { return repl_->debugger().go_to(entered); });
+  return resume_with("reverse-finish", [this, frame = *frame] {
+    restarting_ = true;
+    return repl_->debugger().restart_frame(frame);
+  });
 }
 
 // ---- goto: to where a line was, or will be, executed ----

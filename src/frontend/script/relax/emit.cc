@@ -37,11 +37,16 @@ Val emit_call(Reader& r, ir::Result<ir::CallSpec> spec, Node at) {
 const ir::Expr* emit_temporary(Reader& r, const ir::Expr* value, Node at) {
   Body& body = *r.fn->body;
   const bool dataflow = body.in_dataflow();
+  const FunctionState* whole = r.fn;
+  while (whole->outer && whole->outer->body) whole = whole->outer;
+  const TemporaryNames& written = whole->body->written_names();
   std::string_view name;
   do {
-    const int n = body.next_temporary();
+    int n = body.next_temporary();
+    while (written.is_written(dataflow, n)) n = body.next_temporary();
     name = r.ctx.str(n == 0 ? std::string(dataflow ? "lv" : "gv") : fmt::format("{}{}", dataflow ? "lv" : "gv", n));
   } while (find_name(r, name));
+  if (whole != r.fn) whole->body->note_inner_temporaries(body.temporaries());
   const ir::Var* v = dataflow ? r.ctx.dataflow_var(name, value->type) : r.ctx.var(name, value->type);
   r.at(v, at);
   body.append(r.at(r.ctx.binding(v, value), at));

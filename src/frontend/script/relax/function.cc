@@ -302,7 +302,7 @@ const ir::Function* read_body(Reader& r, Node function, Signature& s, bool is_gl
   FunctionState& fn = *s.state;
   FunctionState* const before = std::exchange(r.fn, &fn);
   std::optional<Expected::Scope> none(std::in_place, r.expected);
-  Body body(r.ctx);
+  Body body(r.ctx, function.text());
   fn.body = &body;
   const BlockResult result = read_relax_statements(r, function.child(Field::Body));
   r.fn = before;
