@@ -13,6 +13,7 @@
 #include "rldb/ir/walk.h"
 #include "rldb/passes/pass_id.h"
 #include "rldb/pipeline/instruments.h"
+#include "rldb/runtime/foreign_code.h"
 #include "rldb/runtime/guarded.h"
 #include "rldb/source/diagnostic_debug.h"
 #include "rldb/source/diagnostic_executable.h"
@@ -118,6 +119,7 @@ runtime::Result<support::Unit> Session::PassKernels::run(const ir::PrimFunc* f, 
   if (!kernel)
     return runtime::fail(runtime::ErrorKind::Unsupported,
                          reasons.all().empty() ? std::string(name) : reasons.all()[0].message);
+  runtime::foreign_code_has_run();  // the terminal's, between two passes
   RLDB_TRY_VOID(runtime::call_kernel(*kernel, args));
   return support::Unit{};
 }
@@ -132,6 +134,7 @@ std::optional<runtime::Result<runtime::Value>> Session::PassKernels::try_call(co
     return runtime::fail(runtime::ErrorKind::Unsupported,
                          reasons.all().empty() ? std::string(name) : reasons.all()[0].message);
   if (!kernel) return std::nullopt;  // the evaluator, which runs it instead, reports why it cannot either
+  runtime::foreign_code_has_run();
   return runtime::call_kernel(*kernel, args);
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "rldb/bytecode/disassemble.h"
+#include "rldb/runtime/foreign_code.h"
 #include "rldb/runtime/shared_memory.h"
 #include "rldb/support/check.h"
 #include "rldb/support/text.h"
@@ -235,6 +236,7 @@ Outcome not_started() {
 
 // A run is over, cannot go on, or is a single call of something that is not bytecode.
 std::optional<Outcome> Machine::run_without_frames() {
+  runtime::foreign_code_has_run();  // before this run
   if (fault_) {
     Outcome o;
     o.kind = Outcome::Kind::Faulted;

@@ -9,6 +9,7 @@
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/thread_tag.h"
 #include "rldb/runtime/device_error.h"
+#include "rldb/runtime/foreign_code.h"
 
 namespace rldb::codegen {
 
@@ -54,6 +55,7 @@ class GpuKernel : public runtime::Kernel {
     RLDB_TRY(const GpuCode* code, this->code());
     GpuCall call(device_, program_, *code, signature_, options_);
     auto done = call.run(args);
+    runtime::foreign_code_has_run();  // the driver's
     noted_ = call.noted();
     if (done.ok()) return Value();
     runtime::Error error = std::move(done).error();

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "rldb/runtime/foreign_code.h"
 #include "rldb/runtime/object_value.h"
 #include "rldb/support/cancel.h"
 #include "runtime/ffi/export.h"
@@ -173,6 +174,7 @@ Result<Value> call_foreign(const Scope& scope, TVMFFISafeCallType code, void* se
   TVMFFIAny result{};
   set_raised({});
   const Outcome outcome = call_guarded(code, self, frame.data(), std::int32_t(args.size()), &result);
+  foreign_code_has_run();
   if (t_thrown) std::rethrow_exception(std::exchange(t_thrown, nullptr));
   std::string noted = std::exchange(t_misuse, {});
   const auto failed = [&](std::string_view what) {

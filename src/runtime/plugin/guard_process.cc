@@ -17,6 +17,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "rldb/runtime/foreign_code.h"
 #include "rldb/support/cancel.h"
 #include "runtime/plugin/wire.h"
 
@@ -55,6 +56,7 @@ void become_guard(pid_t parent, const std::vector<int>& keep) {
   ::on_exit(leave, nullptr);
   for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTERM, SIGHUP, SIGQUIT, SIGALRM, SIGPIPE})
     ::signal(signal, SIG_DFL);
+  foreign_code_has_run();     // kernels install their handlers again
   ::signal(SIGINT, SIG_IGN);  // ^C is for the session
   support::clear_cancel();
   const rlimit no_core{0, 0};

@@ -308,10 +308,7 @@ class Filling {
     Random random(seed_, std::uint64_t(from));
     std::byte* at = tensor_.data() + std::size_t(from) * dtype_.bytes();
     if (dtype_ == DType::Float(32))
-      each(from, to, at, [&](std::byte* place) {
-        const auto v = float(draw_float(random));
-        std::memcpy(place, &v, sizeof v);
-      });
+      fill_float32(random, to - from, at);
     else if (dtype_.is_float())
       each(from, to, at, [&](std::byte* place) { store_double(place, dtype_, draw_float(random)); });
     else
@@ -324,6 +321,14 @@ class Filling {
   template <class Store>
   void each(std::int64_t from, std::int64_t to, std::byte* at, const Store& store) const {
     for (std::int64_t i = from; i < to; ++i, at += dtype_.bytes()) store(at);
+  }
+  // As draw_float does, exact in each step: the weights of a whole model may be made up.
+  static void fill_float32(Random random, std::int64_t n, std::byte* at) {
+    constexpr int kBits = 24;
+    for (std::int64_t i = 0; i < n; ++i) {
+      const float v = float(std::int32_t(random.next() >> (64 - kBits))) * 0x1p-23F - 1;
+      std::memcpy(at + std::size_t(i) * sizeof v, &v, sizeof v);
+    }
   }
   // A number in [-1, 1) that the format represents exactly, so that no rounding can reach 1.
   double draw_float(Random& random) const { return static_cast<double>(random.next() >> (64 - bits_)) * scale_ - 1; }

@@ -7,6 +7,7 @@
 // A value that is chosen by where an element is (padding, tensors joined) divides the last loop at the places where the
 // choice changes; tests of the other loops are made once for a row.
 #include <algorithm>
+#include <functional>
 
 #include "rldb/ir/intrinsic/choice.h"
 #include "rldb/ir/scalar.h"
@@ -20,7 +21,7 @@ using ir::as;
 namespace {
 
 constexpr std::int64_t kMostLanes = 64;
-constexpr std::int64_t kLeastLanes = 4;  // in a row that is divided
+constexpr std::int64_t kLeastLanes = 4;  // in a short row
 // Choices inside one another: each that divides a row may be written four times.
 constexpr int kMostChoices = 12, kDivides = 4, kTests = 1;
 
@@ -119,7 +120,7 @@ class VectorMatcher {
     if (!calls_ && v_.nest.loops.size() < 2) return false;
     v_.lanes = std::min<std::int64_t>(kMostLanes, std::int64_t(scene_.target.vector_bytes / bytes_));
     const std::int64_t extent = ir::const_int(v_.nest.loops.back()->extent).value_or(v_.lanes);
-    while (as_choice(v_.nest.store->value) && v_.lanes > std::max(extent, kLeastLanes)) v_.lanes /= 2;
+    while (v_.lanes > std::max(extent, kLeastLanes)) v_.lanes /= 2;
     return v_.lanes >= 2 && extent >= v_.lanes;
   }
 
@@ -242,6 +243,12 @@ class VectorsWriter {
       return build_.loop(name, count, [&](E i) { return element(value, build_.add(from, build_.add(start, i))); });
     };
     if (lanes < 2) return single(build_.lit(total, 0), total);
+    return vectors(value, from, total, lanes, single);
+  }
+
+  // Whole vectors and one for the rest of the row. If the row may be shorter than a vector, smaller ones are tried.
+  S vectors(E value, E from, E total, std::int64_t lanes, const std::function<S(E start, E count)>& single) {
+    const std::string name(v_.nest.loops.back()->var->name);
     const auto vector = [&](E start) {
       return build_.loop(
           name + "_1", start, lanes, [&](E i) { return element(value, build_.add(from, build_.add(start, i))); },
@@ -251,14 +258,18 @@ class VectorsWriter {
         build_.loop(name + "_0", build_.whole(total, lanes), [&](E b) { return vector(build_.scaled(b, lanes)); });
     const E rest = build_.rest(total, lanes);
     if (ir::is_const(rest, 0)) return whole;
-    S few = single(build_.scaled(build_.whole(total, lanes), lanes), rest);
-    if (!v_.repeats) return build_.seq({whole, few});
+    if (!v_.repeats) {
+      S few = single(build_.scaled(build_.whole(total, lanes), lanes), rest);
+      return build_.seq({whole, few});
+    }
     S last = vector(build_.plus(total, -lanes));
     if (ir::const_int(total)) return build_.seq({whole, last});
     ir::Context& ctx = build_.ctx;
     last = ctx.if_stmt(ir::compare(ctx, ir::BinaryKind::GT, rest, build_.lit(rest, 0)), last);
+    const bool in_pieces = as_choice(v_.nest.store->value) || lanes <= kLeastLanes;
+    S shorter = in_pieces ? single(build_.lit(total, 0), total) : vectors(value, from, total, kLeastLanes, single);
     return ctx.if_stmt(ir::compare(ctx, ir::BinaryKind::GE, total, build_.lit(total, lanes)), build_.seq({whole, last}),
-                       single(build_.lit(total, 0), total));
+                       shorter);
   }
   S element(E value, E at) {
     bind(v_.nest.loops.size() - 1, at);

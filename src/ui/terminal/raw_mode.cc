@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "rldb/runtime/foreign_code.h"
 #include "ui/terminal/terminal_output.h"
 
 namespace rldb::ui {
@@ -71,6 +72,7 @@ void hold() {
   action.sa_handler = on_crash;
   action.sa_flags = SA_ONSTACK;
   for (std::size_t i = 0; i < kCrashCount; ++i) ::sigaction(kCrashes[i], &action, &g_actions[i]);
+  runtime::foreign_code_has_run();  // kernels look for their handlers again
   // Type-ahead is kept.
   ::tcsetattr(STDIN_FILENO, TCSADRAIN, &g_raw);
 }
@@ -105,6 +107,7 @@ void RawMode::leave() {
   if (--g_holders > 0) return;
   restore();
   for (std::size_t i = 0; i < kCrashCount; ++i) ::sigaction(kCrashes[i], &g_actions[i], nullptr);
+  runtime::foreign_code_has_run();
 }
 
 InterruptAsKey::InterruptAsKey() {

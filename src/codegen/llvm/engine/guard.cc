@@ -1,11 +1,14 @@
 // The signal handlers of guarded calls: a fault inside one jumps back to its caller, any other is passed on.
 #include "codegen/llvm/engine/guard.h"
 
+#include <atomic>
 #include <csetjmp>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+
+#include "rldb/runtime/foreign_code.h"
 
 namespace rldb::codegen {
 
@@ -51,8 +54,8 @@ void on_signal(int signal, siginfo_t* info, void* context) {
 
 bool is_ours(const struct sigaction& a) { return (a.sa_flags & SA_SIGINFO) && a.sa_sigaction == on_signal; }
 
-// Checked at each call, because others (a test runner, a plugin) install theirs too: one system call when all is well.
-void install() {
+// Some system calls.
+void install_now() {
   struct sigaction now = {};
   if (sigaction(kSignals[0], nullptr, &now) == 0 && is_ours(now)) return;
   for (const int signal : kSignals) {
@@ -63,6 +66,16 @@ void install() {
     struct sigaction before = {};
     if (sigaction(signal, &action, &before) == 0 && !is_ours(before)) g_before[signal] = before;
   }
+}
+
+// Checked at a call after others (a test runner, a plugin) could have installed theirs: a system call when all is well,
+// which takes longer than a small kernel.
+void install() {
+  static std::atomic<std::uint64_t> checked{0};
+  const std::uint64_t runs = runtime::foreign_code_runs();
+  if (checked.load(std::memory_order_relaxed) == runs) return;
+  install_now();
+  checked.store(runs, std::memory_order_relaxed);
 }
 
 // An alternate stack for the handlers of this thread, unless it has one.
