@@ -261,4 +261,6 @@ class M:
   Room room(Engine::Jit);
   CHECK(room.run(text, {"i64=200001"}) == "Tensor[(), \"bool\"] False");
   CHECK(room.run(text, {"i64=-1"}).find("stack overflow") != std::string::npos);
+  Room evaluator(Engine::Eval);
+  CHECK(evaluator.run(text, {"i64=100002"}) == "Tensor[(), \"bool\"] True");
 }

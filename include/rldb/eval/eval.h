@@ -139,6 +139,10 @@ struct EvalEnv {
   // before it is written, or never written, shows.
   bool poisoned_memory = false;
   std::size_t max_depth = 100'000;  // calls; as many as the machine has frames (vm::Limits)
+  // From this depth on a call in tail position takes the place of its caller, as on the machine. With a watcher, which
+  // is told where each call ends, it does not.
+  std::size_t tail_depth = 10'000;
+  std::size_t max_tail_calls = 1'000'000;
   Watcher* watcher = nullptr;
   RunKernel run_kernel;         // empty: kernels are evaluated
   runtime::DeviceList devices;  // of the module; none: everything is on the host

@@ -88,6 +88,15 @@ class Closure : public runtime::Function {
   std::shared_ptr<const Scope> scope;
 };
 
+// A call in tail position. `closure`: of `callee`; null: a function of the module.
+struct TailCall {
+  const ir::Function* f = nullptr;
+  const Closure* closure = nullptr;
+  std::string name;
+  Value callee;
+  std::vector<Value> args;
+};
+
 class RelaxEval {
  public:
   explicit RelaxEval(const EvalEnv& env) : env_(env) {}
@@ -115,10 +124,26 @@ class RelaxEval {
     return Unit{};
   }
 
+  // A function, then the calls in tail position that took its place.
   Result<Value> call(const ir::Function* f, std::string_view name, PackedArgs args, const Scope* outer) {
-    if (depth_ >= env_.max_depth || support::stack_left() < kStackReserve)
-      return fail(ErrorKind::StackOverflow,
-                  fmt::format("stack overflow: {} calls deep at the call of `{}`", depth_, name));
+    Result<Value> result = call_once(f, name, args, outer);
+    for (std::size_t replaced = 0; result.ok() && tail_call_; ++replaced) {
+      const TailCall next = *std::exchange(tail_call_, std::nullopt);
+      if (replaced >= env_.max_tail_calls) return overflow(depth_ + replaced, next.name);
+      Scope around;
+      if (next.closure) around = scope_around(next.callee, *next.closure);
+      result = call_once(next.f, next.name, next.args, next.closure ? &around : nullptr);
+    }
+    return result;
+  }
+
+  static Result<Value> overflow(std::size_t calls, std::string_view name) {
+    return fail(ErrorKind::StackOverflow,
+                fmt::format("stack overflow: {} calls deep at the call of `{}`", calls, name));
+  }
+
+  Result<Value> call_once(const ir::Function* f, std::string_view name, PackedArgs args, const Scope* outer) {
+    if (depth_ >= env_.max_depth || support::stack_left() < kStackReserve) return overflow(depth_, name);
     if (args.size() != f->params.size()) return wrong_count(f, name, args.size());
     if (env_.interrupt && *env_.interrupt)
       return fail(ErrorKind::Interrupted, fmt::format("interrupted in `{}`", name));
@@ -133,10 +158,11 @@ class RelaxEval {
       }
     ++depth_;
     if (env_.watcher) env_.watcher->enter(name, f, args);
-    Result<Value> result = sequence(f->body, scope);
+    const bool deep = depth_ > env_.tail_depth && !env_.watcher;
+    Result<Value> result = sequence(f->body, scope, deep ? f : nullptr);
     if (env_.watcher && result.ok()) env_.watcher->leave(*result);
     --depth_;
-    if (!result.ok()) return result;
+    if (!result.ok() || tail_call_) return result;
     // As on the machine: facts proved by the types are not checked on the value, which a kill may have taken.
     if (f->body->type == f->ret_type && holds_null(*result)) return result;
     for (const bool compound : {false, true})
@@ -308,22 +334,65 @@ class RelaxEval {
     for (const Value& captured : f.captured) args.push_back(captured);
     if (const auto* closure = dynamic_cast<const Closure*>(&f)) {
       if (!closure->self) return call(closure->f, f.name, args, closure->scope.get());
-      Scope around = *closure->scope;
-      around.values[closure->self] = callee;
+      const Scope around = scope_around(callee, *closure);
       return call(closure->f, f.name, args, &around);
     }
     if (f.native) return f.native(args);
     return call_global(f.name, args);
   }
 
+  static Scope scope_around(const Value& callee, const Closure& closure) {
+    Scope around = *closure.scope;
+    if (closure.self) around.values[closure.self] = callee;
+    return around;
+  }
+
+  // ---- calls in tail position ----
+
+  static bool is_result(const ir::SeqExpr* seq, const ir::Binding* b) {
+    return seq->body == b->var && !b->is_match_cast() && b == seq->blocks.back()->bindings.back();
+  }
+
+  // The value of `tail_of`, if it is a call of a function with the same type of its result: `call` goes on with it when
+  // the frame of `tail_of` is gone.
+  Result<Value> eval_result(const ir::Expr* e, Scope& scope, const ir::Function* tail_of) {
+    if (const auto* i = as<ir::If>(e)) return conditional(i, scope, tail_of);
+    const auto* c = as<ir::Call>(e);
+    if (!c || as<ir::Op>(c->callee) || as<ir::ExternFunc>(c->callee)) return eval(e, scope);
+    RLDB_TRY(std::vector<Value> args, values(c->args, scope));
+    TailCall next;
+    if (const auto* g = as<ir::GlobalVar>(c->callee)) {
+      next.name = g->name;
+      next.f = env_.module ? as<ir::Function>(env_.module->find(g->name)) : nullptr;
+      if (!next.f) return call_global(g->name, args);
+    } else {
+      RLDB_TRY(next.callee, eval(c->callee, scope));
+      const bool callable = next.callee.is(ValueKind::Function);
+      next.closure = callable ? dynamic_cast<const Closure*>(&next.callee.as_function()) : nullptr;
+      if (!next.closure || !next.closure->captured.empty()) return call_value(next.callee, std::move(args));
+      next.name = next.closure->name;
+      next.f = next.closure->f;
+    }
+    if (next.f->ret_type != tail_of->ret_type || next.f->ret_type->has_vars)
+      return next.closure ? call_value(next.callee, std::move(args)) : call_global(next.name, args);
+    next.args = std::move(args);
+    tail_call_ = std::move(next);
+    return Value::null();
+  }
+
   // ---- bodies ----
 
-  Result<Value> sequence(const ir::SeqExpr* seq, Scope& scope) {
+  // `tail_of`: the function whose result it is, if calls in tail position take its place.
+  Result<Value> sequence(const ir::SeqExpr* seq, Scope& scope, const ir::Function* tail_of = nullptr) {
     for (const ir::BindingBlock* block : seq->blocks)
       for (const ir::Binding* b : block->bindings) {
         if (env_.watcher) env_.watcher->begin(b);
         const auto* local = as<ir::Function>(b->value);
-        auto value = local ? Result<Value>(closure_of(local, b->var, scope)) : eval(b->value, scope);
+        const bool last = tail_of && is_result(seq, b);
+        auto value = local  ? Result<Value>(closure_of(local, b->var, scope))
+                     : last ? eval_result(b->value, scope, tail_of)
+                            : eval(b->value, scope);
+        if (tail_call_) return value;
         if (!value.ok()) return support::Failure(at_binding(std::move(value).error(), b));
         if (b->is_match_cast()) {
           for (const bool compound : {false, true}) {
@@ -409,11 +478,11 @@ class RelaxEval {
     return fail(ErrorKind::UnknownFunction, fmt::format("no packed function `{}` is registered", x->symbol));
   }
 
-  Result<Value> conditional(const ir::If* e, Scope& scope) {
+  Result<Value> conditional(const ir::If* e, Scope& scope, const ir::Function* tail_of = nullptr) {
     RLDB_TRY(const Value c, eval(e->cond, scope));
     RLDB_TRY(const bool taken, condition_of(c));
     Scope inner = scope;  // bindings in a branch are not visible outside; variables it kills are dead
-    Result<Value> result = sequence(taken ? e->then_branch : e->else_branch, inner);
+    Result<Value> result = sequence(taken ? e->then_branch : e->else_branch, inner, tail_of);
     for (auto& [var, value] : scope.values)
       if (inner.values[var].is_null()) value = Value::null();
     return result;
@@ -774,6 +843,7 @@ class RelaxEval {
   std::shared_ptr<RelaxEval*> self_ = std::make_shared<RelaxEval*>(this);
   std::unordered_map<const ir::Constant*, Value> placed_constants_;
   std::size_t depth_ = 0;
+  std::optional<TailCall> tail_call_;
   std::uint64_t statements_ = 0;  // of kernels executed so far
   std::shared_ptr<CompiledStatements> compiled_ = std::make_shared<CompiledStatements>();
 };

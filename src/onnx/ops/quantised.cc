@@ -121,6 +121,18 @@ Made matmul_integer(NodeContext& c) {
   return m.done(m.matmul(a, b));
 }
 
+// Of com.microsoft: products of numbers of 16 bits in 32.
+Made matmul_integer16(NodeContext& c) {
+  Chain m(c);
+  const DType a = m.dtype(m.in(0)), b = m.dtype(m.in(1));
+  for (const DType given : {a, b})
+    if (m.good() && (!given.is_integral() || given.bits != 16))
+      return refuse("its operands are not of int16 or uint16");
+  const bool is_unsigned = a.is_uint() && b.is_uint();
+  const DType t = is_unsigned ? DType::UInt(32) : kInt32;
+  return m.done(m.matmul(m.cast(m.in(0), t), m.cast(m.in(1), t)));
+}
+
 Made conv_integer(NodeContext& c) {
   Chain m(c);
   const Expr* x = centred(m, m.in(0), c.has(2) ? m.in(2) : nullptr);

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "onnx/ops/chain.h"
+#include "onnx/ops/rows.h"
 #include "rldb/ir/op/compare.h"
 #include "rldb/ir/type_relation.h"
 #include "rldb/ir/walk.h"
@@ -81,20 +82,27 @@ class Recursion {
     std::vector<const ir::Type*> types, fields;
     for (const ir::Var* p : params_) types.push_back(p->type);
     for (std::size_t i = 2; i < params_.size(); ++i) fields.push_back(ir::erase(c_.ctx, params_[i]->type, visible));
+    fields.push_back(params_[0]->type);
     result_ = c_.ctx.tuple_type(fields);
     self_ = c_.ctx.var(c_.blocks.unique_name("loop"), c_.ctx.func_type(types, result_, true));
     RLDB_TRY(const ir::SeqExpr* seq, branch(c_, [&] { return body(); }));
     c_.blocks.append(c_.ctx.binding(self_, c_.ctx.function(params_, seq, result_, true, {})));
     RLDB_TRY(const Expr* call, first_call());
     RLDB_TRY(Exprs all, c_.fields_of(call));
+    const Expr* steps = all.back();
+    all.pop_back();
     for (std::size_t i = 0; i < all.size(); ++i)
       all[i] = c_.blocks.emit_match_cast(all[i],
                                          i < first_.size() ? carried_type(i) : stacked_type(rows_[i - first_.size()]));
+    for (std::size_t i = first_.size(); i < all.size(); ++i) {
+      RLDB_TRY(all[i], first_rows(c_, all[i], steps));
+    }
     return all;
   }
 
  private:
-  // ---- parameters: the step, the condition, the carried values, the rows so far ----
+  // ---- parameters: the step, the condition, the carried values, the rows so far and places for more ----
+  // The results are the same without the condition, the number of steps last.
 
   // With a new variable for each open dim.
   const ir::Type* carried_type(std::size_t i) {
@@ -169,9 +177,12 @@ class Recursion {
     bodies::Chain m(c_);
     Exprs args{m.add(params_[0], 1), made[0] ? m.take(scalar_of(c_, made[0])) : m.lit(DType::Bool(), 1)};
     args.insert(args.end(), made.begin() + 1, made.begin() + 1 + std::ptrdiff_t(first_.size()));
-    for (std::size_t k = 0; k < of_.stacked; ++k)
-      args.push_back(m.join({stacked(k), m.expand(made[1 + first_.size() + k], {0})}, 0));
     RLDB_TRY_VOID(m.done(nullptr));
+    for (std::size_t k = 0; k < of_.stacked; ++k) {
+      RLDB_TRY(const Expr* rows, with_place(c_, stacked(k), params_[0]));
+      RLDB_TRY(rows, with_row(c_, rows, made[1 + first_.size() + k], params_[0]));
+      args.push_back(rows);
+    }
     return static_cast<const Expr*>(c_.blocks.emit(c_.ctx.call_typed(self_, args, result_, {}, {}), "gv"));
   }
 
@@ -183,7 +194,8 @@ class Recursion {
     }
     RLDB_TRY(const ir::SeqExpr* again, branch(c_, [&] { return next_call(); }));
     RLDB_TRY(const ir::SeqExpr* stop, branch(c_, [&]() -> Made {
-               const Exprs values(params_.begin() + 2, params_.end());
+               Exprs values(params_.begin() + 2, params_.end());
+               values.push_back(params_[0]);
                return static_cast<const Expr*>(c_.blocks.emit(c_.ctx.tuple(values), "gv"));
              }));
     return static_cast<const Expr*>(c_.blocks.emit(c_.ctx.if_expr(go, again, stop, result_), "gv"));
