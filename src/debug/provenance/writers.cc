@@ -215,6 +215,7 @@ void Writers::keep_prevented(const ir::PrimFunc* f, const MemoryPlace& place, co
       support::one_line(ir::print_stmt(last.store)), last.loops.empty() ? "" : " at ", iteration_text(last.loops));
   const bool all = seen.ok() && stores.size() < kMostPrevented;
   if (stores.size() > 1) w.prevented += fmt::format(", and {}{} more", all ? "" : "at least ", stores.size() - 1);
+  if (stores.size() == 1 && !all) w.prevented += ", and perhaps more";
   std::set<KernelSource> reads;
   for (const PreventedStore& s : stores)
     for (const KernelRead& r : s.reads) reads.insert({r.place, r.role, r.condition});

@@ -209,23 +209,35 @@ std::vector<std::string> parts_of(const Debugger& debugger, std::string_view tar
 }
 
 std::optional<RangeWrites> writes_to_parts(Debugger& debugger, std::string_view target,
-                                           const std::vector<std::string>& parts, bool each, int frame) {
+                                           const std::vector<std::string>& parts, bool each, int frame,
+                                           source::Diagnostics& out) {
   RangeWrites all{std::string(target), 0, 0, {}, {}};
+  std::size_t asked = 0;
+  source::Diagnostics problems;  // of the last part that could not be asked
+  const auto note = [&](const std::string& part, const std::string& why) {
+    if (!why.empty()) all.incomplete += fmt::format("{}{}: {}", all.incomplete.empty() ? "" : "; ", part, why);
+  };
   for (const std::string& part : parts) {
-    source::Diagnostics problems;
-    auto writes = writes_to(debugger, part, each, frame, problems);
+    source::Diagnostics of_part;
+    auto writes = writes_to(debugger, part, each, frame, of_part);
     if (!writes) {
       // The others are told all the same.
-      if (!problems.all().empty()) all.incomplete = problems.all().front().message;
+      note(part, of_part.all().empty() ? "it cannot be asked" : of_part.all().front().message);
+      problems = std::move(of_part);
       continue;
     }
-    if (all.incomplete.empty() && !writes->incomplete.empty()) all.incomplete = part + ": " + writes->incomplete;
+    ++asked;
+    note(part, writes->incomplete);
     for (RangeWrite& w : writes->rows) {
       // Calls are given the whole value.
       const std::string_view rest = w.name.starts_with(target) ? std::string_view(w.name).substr(target.size()) : "x";
       if (rest.empty() || rest.front() == '[') w.name = part + std::string(rest);
       all.rows.push_back(std::move(w));
     }
+  }
+  if (asked == 0) {
+    for (const source::Diagnostic& d : problems.all()) out.add(d);
+    return std::nullopt;
   }
   std::stable_sort(all.rows.begin(), all.rows.end(),
                    [](const RangeWrite& a, const RangeWrite& b) { return a.time < b.time; });
@@ -242,7 +254,7 @@ std::optional<RangeWrites> writes_to(Debugger& debugger, std::string_view target
     return std::nullopt;
   }
   if (const auto parts = parts_of(debugger, target, frame); !parts.empty())
-    return writes_to_parts(debugger, target, parts, each, frame);
+    return writes_to_parts(debugger, target, parts, each, frame, out);
   const auto asked = Asking(debugger, frame, out).read(target);
   if (!asked) return std::nullopt;
   Writers writers(*d.run, asked->time);

@@ -45,6 +45,7 @@ class Detector {
 
  private:
   void touch(std::vector<Access>& where, const Buffer* b, std::vector<Interval> dims);
+  void forget(const Var* v);
   void touch_point(std::vector<Access>& where, const Buffer* b, std::span<const Expr* const> indices);
   void touch_realize(const SBlockRealize* r);
   void touch_block(const SBlock* b, const VarMap& map);
@@ -253,9 +254,24 @@ void Detector::touch_realize(const SBlockRealize* r) {
 void Detector::expr(const Expr* e) {
   // The load before the loads in its indices.
   walk(e, [&](const Node* n) {
+    // What a name within the expression stands for is not followed.
+    if (const auto* let = as<LetExpr>(n)) forget(let->var);
     if (const auto* load = as<BufferLoad>(n)) touch_point(reads, load->buffer, load->indices);
     return true;
   });
+}
+
+void Detector::forget(const Var* v) {
+  lets_.erase(v);
+  loops_[v] = {};
+}
+
+// Counted as a tree, as it is walked: names that stand for each other's sums double.
+bool is_large(const Expr* e) {
+  constexpr int kMost = 10'000;
+  int nodes = 0;
+  walk(e, [&](const Node*) { return ++nodes < kMost; });
+  return nodes >= kMost;
 }
 
 void Detector::stmt(const Stmt* s) {
@@ -293,7 +309,11 @@ void Detector::stmt(const Stmt* s) {
     stmt(a->body);
   } else if (const auto* b = as<BindStmt>(s)) {
     expr(b->value);
-    lets_[b->var] = without_lets(b->value);
+    const Expr* value = without_lets(b->value);
+    if (is_large(value))
+      forget(b->var);
+    else
+      lets_[b->var] = value;
   } else if (const auto* ev = as<Evaluate>(s)) {
     expr(ev->value);
   } else if (const auto* check = as<AssertStmt>(s)) {

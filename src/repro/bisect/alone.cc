@@ -31,6 +31,7 @@ namespace {
 
 // Of one computation: a large one does not take all of the time.
 constexpr auto kForOne = std::chrono::milliseconds(1500);
+constexpr auto kUntilOneRuns = 4 * kForOne;
 // With other dims than the first, one that takes more elements is not run.
 constexpr std::int64_t kMostTaken = 1 << 20;
 
@@ -171,7 +172,7 @@ AloneChecker::Outcome AloneChecker::run(const Pair& pair, const Stage& good_stag
   Outcome outcome;
   for (const CutReach reach : {CutReach::Near, CutReach::Parameters}) {
     const auto parts = common_cut(good, bad, reach);
-    if (!parts) return outcome;
+    if (!parts) return {std::nullopt, outcome.ran};  // what was found near may rest on what is not seen there
     const auto& [before, now] = *parts;
     Found found;
     found.binding = pair.bad->var->name;
@@ -223,23 +224,26 @@ AloneChecker::Outcome AloneChecker::run_with_all(Found& found, bool has_symbols)
   const std::vector<std::int64_t> dims = dims_alone(named, has_symbols);
   const session::Options given = session_.options();
   const auto* f = ir::as<ir::Function>(found.good.module->find(found.good.function));
-  const auto until = CpuClock::now() + kForOne;
+  const auto start = CpuClock::now();
   Outcome outcome;
   std::vector<Value> generated;
   std::optional<std::size_t> made;  // for these dims
   for (const auto& [k, numbers] : order_of_attempts(dims.size())) {
+    support::poll();
+    if (CpuClock::now() - start > (outcome.ran ? kForOne : kUntilOneRuns)) return outcome;
     if (made != k) {
       session_.options() = given;
       session_.options().default_dim = dims[k];
       if (has_symbols) tell_dims_apart(session_.options(), f);
       found.dims = has_symbols ? dims_text(session_.options(), f) : std::string();
-      generated = arguments(found.good, k == 0);
+      const bool few = k == 0 || !has_symbols || elements_with(session_.context(), session_.options(), f) <= kMostTaken;
+      generated = few ? arguments(found.good, k == 0) : std::vector<Value>();
       made = k;
     }
     if (generated.empty()) continue;
     for (std::int64_t round = 0; round < maker.rounds(generated, numbers); ++round) {
       support::poll();
-      if (outcome.ran && CpuClock::now() > until) return outcome;
+      if (CpuClock::now() - start > (outcome.ran ? kForOne : kUntilOneRuns)) return outcome;
       found.good.args = copies(generated);
       maker.refill(found.good.args, numbers, round);
       found.bad.args = found.good.args;

@@ -42,7 +42,9 @@ class Collector {
   template <class T>
   static std::vector<T> first_of(const std::set<T>& from, std::size_t most) {
     std::vector<T> out(from.begin(), from.end());
-    std::sort(out.begin(), out.end(), [](T a, T b) { return a * a < b * b || (a * a == b * b && a < b); });
+    std::sort(out.begin(), out.end(), [](T a, T b) {
+      return std::abs(a) != std::abs(b) ? std::abs(a) < std::abs(b) : a < b;  // of integers at most kMostInteger
+    });
     if (out.size() > most) out.resize(most);
     return out;
   }

@@ -112,7 +112,7 @@ class TraceBisector {
       if (out_.verdict != TraceBisection::Verdict::Found) look_behind_nan(f);
     out_.notes = notes;  // going back is not a new comparison
     out_.anew = anew;
-    out_.passed_over = passed_over_.size();
+    out_.passed_over = stages_passed_over();
     if (out_.verdict != TraceBisection::Verdict::Found && out_.compared.empty()) tell_nothing_compared(functions);
     if (out_.verdict == TraceBisection::Verdict::Agree) tell_what_is_open();
   }
@@ -273,6 +273,12 @@ class TraceBisector {
 
   const std::vector<Dims>& dims() const { return open_ ? open_dims_ : static_dims_; }
 
+  std::size_t stages_passed_over() const {
+    std::set<std::size_t> stages;
+    for (const auto& [function, stage] : passed_over_) stages.insert(stage);
+    return stages.size();
+  }
+
   bool was_compared(const std::string& name) const {
     return std::find(out_.compared.begin(), out_.compared.end(), name) != out_.compared.end();
   }
@@ -281,6 +287,8 @@ class TraceBisector {
   bool try_next(Tried& function) {
     while (function.next < dims().size()) {
       const std::size_t k = function.next++;
+      // Those around the widths are for a function that runs at all.
+      if (open_ && k >= std::size(kDims) && k < dims_for_all_ && !was_compared(function.name)) continue;
       const Clock::duration spent = Clock::now() - start_;
       if (spent > kTooMuch && !function.once) function.why = "no time was left for it";
       if (spent > (function.once ? kEnough : kTooMuch) || (k >= dims_for_all_ && was_compared(function.name))) {
@@ -305,13 +313,14 @@ class TraceBisector {
       session_.options() = given;
       return std::nullopt;
     }
-    function.once = true;
+    const bool first = !std::exchange(function.once, true);
     follower_.forget_reason();
     note_tried(dims()[k], f);
     const auto begin = Clock::now();
     now_.dims = k;
-    now_.keep = function.elements == 0 ? &function.between : nullptr;
+    now_.keep = first ? &function.between : nullptr;
     const bool differs = look_at(function.name);
+    now_.keep = nullptr;
     function.took = Clock::now() - begin;
     function.elements = elements;
     function.why = follower_.last_reason();
@@ -535,7 +544,7 @@ class TraceBisector {
 
   void pass_over(const Point& before, std::vector<std::size_t> stages) {
     if (!now_.keep) return;
-    passed_over_.insert(stages.begin(), stages.end());
+    for (const std::size_t stage : stages) passed_over_.emplace(name_, stage);
     now_.keep->push_back({now_.dims, before, std::move(stages)});
   }
 
@@ -564,7 +573,7 @@ class TraceBisector {
         at_ = b.before;
         Program tried;
         const Step answer = attempt(b.stages[i], tried);
-        passed_over_.erase(b.stages[i]);
+        if (answer == Step::Agrees || answer == Step::Anew) passed_over_.erase({name_, b.stages[i]});
         if (answer != Step::Differs) continue;
         at_ = b.before;
         return search({b.stages.begin(), b.stages.begin() + std::ptrdiff_t(i) + 1});
@@ -863,8 +872,8 @@ class TraceBisector {
     std::size_t dims = 0;
     std::vector<Between>* keep = nullptr;  // null: not the first round of a function
   } now_;
-  std::set<std::size_t> passed_over_;
-  std::vector<std::vector<AloneChecker::Pair>> singles_;  // by the index of the stage in `order_`
+  std::set<std::pair<std::string, std::size_t>> passed_over_;  // by the function
+  std::vector<std::vector<AloneChecker::Pair>> singles_;       // by the index of the stage in `order_`
   std::map<std::pair<std::size_t, std::size_t>, AloneChecker::Found> found_singles_;
   std::optional<Clock::time_point> singles_until_;
 };
