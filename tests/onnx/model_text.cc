@@ -14,9 +14,9 @@ namespace {
 
 namespace pb = ::onnx;
 
-const std::map<std::string, int> kTypes = {{"float", 1},   {"uint8", 2},     {"int8", 3},          {"int32", 6},
-                                           {"int64", 7},   {"string", 8},    {"bool", 9},          {"float16", 10},
-                                           {"double", 11}, {"bfloat16", 16}, {"float8e4m3fn", 17}, {"int4", 22}};
+const std::map<std::string, int> kTypes = {
+    {"float", 1},  {"uint8", 2}, {"int8", 3},     {"uint16", 4},  {"int16", 5},     {"int32", 6},         {"int64", 7},
+    {"string", 8}, {"bool", 9},  {"float16", 10}, {"double", 11}, {"bfloat16", 16}, {"float8e4m3fn", 17}, {"int4", 22}};
 
 class Reader {
  public:

@@ -31,7 +31,7 @@ namespace {
 
 // Of one computation: a large one does not take all of the time.
 constexpr auto kForOne = std::chrono::milliseconds(1500);
-constexpr auto kUntilOneRuns = 4 * kForOne;
+constexpr auto kUntilAnyRuns = 4 * kForOne;
 // With other dims than the first, one that takes more elements is not run.
 constexpr std::int64_t kMostTaken = 1 << 20;
 
@@ -230,7 +230,7 @@ AloneChecker::Outcome AloneChecker::run_with_all(Found& found, bool has_symbols)
   std::optional<std::size_t> made;  // for these dims
   for (const auto& [k, numbers] : order_of_attempts(dims.size())) {
     support::poll();
-    if (CpuClock::now() - start > (outcome.ran ? kForOne : kUntilOneRuns)) return outcome;
+    if (CpuClock::now() - start > (outcome.ran ? kForOne : kUntilAnyRuns)) return outcome;
     if (made != k) {
       session_.options() = given;
       session_.options().default_dim = dims[k];
@@ -243,7 +243,7 @@ AloneChecker::Outcome AloneChecker::run_with_all(Found& found, bool has_symbols)
     if (generated.empty()) continue;
     for (std::int64_t round = 0; round < maker.rounds(generated, numbers); ++round) {
       support::poll();
-      if (CpuClock::now() - start > (outcome.ran ? kForOne : kUntilOneRuns)) return outcome;
+      if (CpuClock::now() - start > (outcome.ran ? kForOne : kUntilAnyRuns)) return outcome;
       found.good.args = copies(generated);
       maker.refill(found.good.args, numbers, round);
       found.bad.args = found.good.args;

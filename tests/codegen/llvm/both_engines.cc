@@ -5,6 +5,7 @@
 
 #include "codegen/kernel_arguments.h"
 #include "rldb/frontend/parse.h"
+#include "rldb/runtime/foreign_code.h"
 
 namespace rldb::codegen::testing {
 
@@ -154,6 +155,7 @@ std::string jit_error(const std::string& text, const Case& c) {
   auto jit = Jit::create(options).value();
   auto kernel = jit->add(t.ctx, t.f, "kernel");
   if (!kernel.ok()) return kernel.error().text;
+  runtime::foreign_code_has_run();  // doctest's, which installs handlers for each test case
   const Outcome got = run(**kernel, make_arguments((*kernel)->signature(), c));
   if (!got.error) return {};
   std::string out = got.error->message;
