@@ -254,7 +254,7 @@ void Detector::touch_realize(const SBlockRealize* r) {
 void Detector::expr(const Expr* e) {
   // The load before the loads in its indices.
   walk(e, [&](const Node* n) {
-    // What a name within the expression stands for is not followed.
+    // A name within the expression is not followed to its value.
     if (const auto* let = as<LetExpr>(n)) forget(let->var);
     if (const auto* load = as<BufferLoad>(n)) touch_point(reads, load->buffer, load->indices);
     return true;
