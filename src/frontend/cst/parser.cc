@@ -4,7 +4,6 @@
 #include <tree_sitter/api.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <string>
 

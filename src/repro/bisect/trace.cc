@@ -1,4 +1,8 @@
 // TraceBisector: the first module of a dump whose results differ from the earlier ones.
+//
+// It is long because it is one search: its rounds share the stage that they have reached, the inputs in use, the time
+// left and what has been compared. Numbers, dims and parts that are run by themselves need none of these, and are in
+// files of their own.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
