@@ -1,4 +1,4 @@
-// Body: collects the bindings of a Relax function as they are read: blocks, branches, names for values in between.
+// Body: collects the bindings of a Relax function as they are read: blocks, branches, names for temporaries.
 #pragma once
 
 #include <algorithm>
@@ -58,7 +58,7 @@ class Body {
   int next_temporary() { return temporaries_++; }
   int temporaries() const { return temporaries_; }
   void set_temporaries(int n) { temporaries_ = n; }
-  // Values in between in local functions have numbers of their own, but the names that the whole text spells.
+  // Temporaries of local functions are numbered on their own, but avoid the names that the whole text spells.
   void note_inner_temporaries(int end) { inner_temporaries_ = std::max(inner_temporaries_, end); }
   int take_inner_temporaries() { return std::exchange(inner_temporaries_, 0); }
   const TemporaryNames& written_names() {
@@ -84,7 +84,7 @@ class Body {
   int temporaries_ = 0;
   int inner_temporaries_ = 0;
   const std::string_view text_;
-  std::optional<TemporaryNames> written_names_;  // once there are values in between
+  std::optional<TemporaryNames> written_names_;  // once there are temporaries
 };
 
 }  // namespace rldb::frontend::script

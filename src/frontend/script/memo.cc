@@ -184,7 +184,7 @@ bool BodyMemo::is_output(Scope::Slot slot) const {
   return std::binary_search(names.begin(), names.end(), name_of(slot));
 }
 
-// Values in between are numbered, but for what the text spells.
+// Temporaries are numbered; numbers whose names the text spells are left out.
 bool BodyMemo::gets_the_same_names(const Statement& s, Body& body) const {
   if (s.inner_temporaries > 0 && !body.written_names().same(written_names_, 0, s.inner_temporaries)) return false;
   if (s.temporaries_before == s.temporaries_after) return true;

@@ -153,7 +153,7 @@ class BodyMemo final : public cst::KnownStatements {
   std::size_t block_ = 0;
   std::size_t read_count_ = 0;
   mutable std::size_t last_record_ = 0;                // where record_of looked last
-  TemporaryNames written_names_, made_written_names_;  // of the last reading, of this one; if it had values in between
+  TemporaryNames written_names_, made_written_names_;  // of the last reading, of this one; if it had temporaries
   bool has_written_names_ = false;                     // of this one
   bool open_ = false;
   bool whole_ = true;

@@ -1,4 +1,4 @@
-// TemporaryNames: which of `lv`, `lv1`, `gv`, `gv1`, ... the text of a function spells, so that no value in between
+// TemporaryNames: which of `lv`, `lv1`, `gv`, `gv1`, ... the text of a function spells, so that no temporary
 // gets the name of a binding of the text, also of one further on. Any mention counts: what a name depends on is the
 // text alone, which is the same after an edit and in a fresh reading. Used by Body, and by BodyMemo to see whether the
 // values of a kept statement would still get their names.
