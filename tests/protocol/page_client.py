@@ -145,6 +145,9 @@ def documents(s):
     check("its lines belong to those of the version", [at, lv1 + 1] in source["printed"], source["printed"])
     check("a line of it lights up the same", dict((row[0], row[1:]) for row in source["relatives"])[at] == own, source["relatives"])
     graph = s.json("graph?version=0&function=main")["nodes"]
+    boxes = s.json("layout?version=0&function=main&view=")["boxes"]
+    check("its layout", [graph[b["node"]]["name"] for b in boxes] == [n["name"] for n in graph] and len(boxes[-1]["edges"]) == 2, boxes[-1])
+    check("a layout with every box", len(s.json("layout?version=0&function=main&view=all,folded&open=a%0Ab")["boxes"]) == len(graph), "")
     check("a graph", [n["name"] for n in graph][-1] == "gv" and graph[-1]["result"] and len(graph[-1]["inputs"]) == 2, graph[-1])
     kernel = s.json("kernel?name=relu")
     check("a kernel in three forms", "def relu" in kernel["tir"] and "define" in kernel["llvm"] and kernel["asm"], kernel)
@@ -161,7 +164,7 @@ def documents(s):
     product = next(i for i, line in enumerate(shared["compiled"].split("\n"), 1) if "+ x_panel[" in line)
     for form in ("llvm", "asm"):
         check(f"{form}: a statement of a loop that is shared out", product in shared[form + "_lines"], product)
-    for path in ("text?version=99", "text", "graph?version=0&function=no", "kernel?name=no", "nothing", "../program"):
+    for path in ("text?version=99", "text", "graph?version=0&function=no", "layout?version=0&function=no", "layout?version=9&function=main", "kernel?name=no", "nothing", "../program"):
         check(f"no {path}", s.ask(path)[0] == 404)
     return lv1 + 1
 

@@ -156,6 +156,8 @@ Answers::Reply Answers::get(const HttpRequest& request) {
   if (path == "text") return documents_.text(version);
   if (path == "diff") return documents_.diff(version);
   if (path == "graph") return documents_.graph(version, request.argument("function"));
+  if (path == "layout")
+    return documents_.layout(version, request.argument("function"), request.argument("view"), request.argument("open"));
   if (path == "memory") return documents_.memory(version);
   if (path == "kernel") return documents_.kernel(std::string(request.argument("name")));
   if (path == "instructions") return documents_.instructions();

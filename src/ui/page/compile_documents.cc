@@ -13,6 +13,7 @@
 #include "rldb/support/cancel.h"
 #include "rldb/support/line_diff.h"
 #include "rldb/ui/render/memory_view.h"
+#include "ui/page/graph_boxes.h"
 #include "ui/page/graph_document.h"
 #include "ui/page/relatives.h"
 #include "ui/page/source_document.h"
@@ -64,6 +65,7 @@ struct CompileDocuments::State {
     relatives.emplace(session.context(), versions);
     texts.clear();
     mapped.clear();
+    graph_function = nullptr;
     ++number;
   }
 
@@ -79,6 +81,19 @@ struct CompileDocuments::State {
     return texts[version] = ir::print(versions[version].module, print);  // which may be cancelled
   }
 
+  // Of the last function that was asked for; null: that version has no such function.
+  const FunctionGraph* graph_of(std::size_t version, std::string_view function) {
+    refresh();
+    if (version >= versions.size()) return nullptr;
+    const auto* f = ir::as<ir::Function>(versions[version].module->find(function));
+    if (!f || !f->body) return nullptr;
+    if (f != graph_function) {
+      graph = ui::graph_of(f, *relatives);  // which may be cancelled
+      graph_function = f;
+    }
+    return &graph;
+  }
+
   session::Session& session;
   const debug::Debugger* debugger;
   std::shared_ptr<const session::Build> build;
@@ -88,6 +103,8 @@ struct CompileDocuments::State {
   std::optional<Relatives> relatives;
   std::map<std::size_t, std::string> texts;
   std::map<std::size_t, std::unique_ptr<debug::VersionText>> mapped;
+  FunctionGraph graph;
+  const ir::Function* graph_function = nullptr;
   std::size_t number = 0;
 };
 
@@ -175,12 +192,16 @@ std::optional<PageJson> CompileDocuments::diff(std::size_t version) {
 }
 
 std::optional<PageJson> CompileDocuments::graph(std::size_t version, std::string_view function) {
-  State& s = *state_;
-  s.refresh();
-  if (version >= s.versions.size()) return std::nullopt;
-  const auto* f = ir::as<ir::Function>(s.versions[version].module->find(function));
-  if (!f || !f->body) return std::nullopt;
-  return PageJson{{"version", version}, {"function", function}, {"nodes", graph_document(f, *s.relatives)}};
+  const FunctionGraph* graph = state_->graph_of(version, function);
+  if (!graph) return std::nullopt;
+  return PageJson{{"version", version}, {"function", function}, {"nodes", graph->nodes}};
+}
+
+std::optional<PageJson> CompileDocuments::layout(std::size_t version, std::string_view function, std::string_view view,
+                                                 std::string_view open) {
+  const FunctionGraph* graph = state_->graph_of(version, function);
+  if (!graph) return std::nullopt;
+  return graph_layout_document(graph->graph, graph_view(view, open));
 }
 
 std::optional<PageJson> CompileDocuments::memory(std::size_t version) {

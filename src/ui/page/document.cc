@@ -25,6 +25,8 @@ constexpr std::size_t kMostKernelText = std::size_t(8) << 20;  // bytes of all o
 // Bytes of texts that stand in the report whole. A pass changes few lines of a long module: beyond that a version
 // between the first and the last has its new lines only, and the page puts it together from the version before.
 constexpr std::size_t kMostWholeText = std::size_t(256) << 10;
+// Ways in which a graph is drawn. Scopes that are opened one by one are drawn as if all were.
+constexpr std::string_view kRecordedViews[] = {"", "all", "folded", "all,folded"};
 
 std::string replaced(std::string text, std::string_view mark, std::string_view by) {
   const auto at = text.find(mark);
@@ -87,9 +89,12 @@ class Recorded {
     keep(fmt::format("text?version={}", v), std::move(text));
     keep(fmt::format("diff?version={}", v), documents_.diff(v));
     keep(fmt::format("memory?version={}", v), documents_.memory(v));
-    for (const PageJson& name : functions)
-      keep(fmt::format("graph?version={}&function={}", v, name.get<std::string>()),
-           documents_.graph(v, name.get<std::string>()));
+    for (const PageJson& row : functions) {
+      const std::string name = row;
+      keep(fmt::format("graph?version={}&function={}", v, name), documents_.graph(v, name));
+      for (const std::string_view view : kRecordedViews)
+        keep(fmt::format("layout?version={}&function={}&view={}", v, name, view), documents_.layout(v, name, view, ""));
+    }
   }
 
   // In the order of the rows of `diff`.

@@ -8,7 +8,6 @@
 #include "rldb/ir/walk.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/text.h"
-#include "rldb/ui/render/graph_fold.h"
 
 namespace rldb::ui {
 
@@ -21,7 +20,7 @@ class NodeList {
  public:
   explicit NodeList(const Relatives& relatives) : relatives_(relatives) {}
 
-  PageJson of(const ir::Function* function) {
+  FunctionGraph of(const ir::Function* function) {
     for (const ir::Var* p : function->params) add(p, nullptr);
     for (const ir::BindingBlock* block : function->body->blocks)
       for (const ir::Binding* b : block->bindings) {
@@ -34,8 +33,8 @@ class NodeList {
         nodes_[it->second]["result"] = true;
         graph_.nodes[it->second].result = true;
       }
-    add_boxes();
-    return std::move(nodes_);
+    add_edges();
+    return {std::move(nodes_), std::move(graph_)};
   }
 
  private:
@@ -59,16 +58,12 @@ class NodeList {
     return nodes_.back();
   }
 
-  // Where another binding's box stands for one.
-  void add_boxes() {
+  void add_edges() {
     for (std::size_t i = 0; i < nodes_.size(); ++i)
       for (const int from : nodes_[i]["inputs"].get<std::vector<int>>()) {
         graph_.nodes[i].inputs.push_back(from);
         graph_.nodes[std::size_t(from)].users.push_back(int(i));
       }
-    const GraphFold fold = fold_graph(graph_);
-    for (std::size_t i = 0; i < nodes_.size(); ++i)
-      if (fold.box_of[i] != int(i)) nodes_[i]["box"] = fold.box_of[i];
   }
 
   PageJson inputs_of(const ir::Expr* value) const {
@@ -86,7 +81,7 @@ class NodeList {
 
 }  // namespace
 
-PageJson graph_document(const ir::Function* function, const Relatives& relatives) {
+FunctionGraph graph_of(const ir::Function* function, const Relatives& relatives) {
   return NodeList(relatives).of(function);
 }
 

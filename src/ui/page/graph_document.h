@@ -3,10 +3,16 @@
 
 #include <nlohmann/json.hpp>
 
+#include "rldb/debug/graph.h"
 #include "ui/page/relatives.h"
 
 namespace rldb::ui {
 
-nlohmann::ordered_json graph_document(const ir::Function* function, const Relatives& relatives);
+struct FunctionGraph {
+  nlohmann::ordered_json nodes;  // as docs/page.md has them
+  debug::BindingGraph graph;     // the same nodes, for what is drawn
+};
+
+FunctionGraph graph_of(const ir::Function* function, const Relatives& relatives);
 
 }  // namespace rldb::ui

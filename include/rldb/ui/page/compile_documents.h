@@ -34,6 +34,9 @@ class CompileDocuments {
   // Against the version before it; of version 0 nothing.
   std::optional<nlohmann::ordered_json> diff(std::size_t version);
   std::optional<nlohmann::ordered_json> graph(std::size_t version, std::string_view function);
+  // Where the boxes of that graph stand. `view`: `all`, `folded`, or both; `open`: scopes that are not folded.
+  std::optional<nlohmann::ordered_json> layout(std::size_t version, std::string_view function, std::string_view view,
+                                               std::string_view open);
   std::optional<nlohmann::ordered_json> memory(std::size_t version);
   // TensorIR, LLVM and assembly; what cannot be had is null, with the reason in `problem`.
   std::optional<nlohmann::ordered_json> kernel(const std::string& name);

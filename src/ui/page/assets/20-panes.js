@@ -251,8 +251,8 @@ class Pane {
   async showGraph(version, turn) {
     const doc = await cached("graph", { version, function: this.item.value });
     if (turn !== this.turn) return;
-    this.graph.show(doc?.nodes ?? []);
-    if (!doc?.nodes) this.note.textContent = doc?.problem || "This version has no such function.";
+    await this.graph.show(version, this.item.value, doc?.nodes ?? []);
+    if (turn === this.turn && !doc?.nodes) this.note.textContent = doc?.problem || "This version has no such function.";
   }
   // In what the boxes name, which may not be here yet.
   async find(step) {

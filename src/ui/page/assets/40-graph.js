@@ -1,19 +1,26 @@
 // The graph of a function: moved, zoomed, folded by name scope, searched; walked with the arrow keys.
 
-// `layers.0/attn/q` and `layers_0_attn_q` belong to a scope; `lv3` to none.
-function scopeOf(name) {
-  const parts = name.split(/[./:]+/).filter(Boolean);
-  if (parts.length > 1) return parts.slice(0, -1).join("/");
-  const match = /^(.*?\d+)_/.exec(name);
-  return match ? match[1] : null;
+const boxHeight = 34;
+
+// The way of an edge, whose points are x and y in turn: curves as they are, and of our own layers the places through which it
+// passes, straight down beside the boxes and bent between the layers.
+function pathOf([x, y, ...rest], curved) {
+  if (curved) return `M${x} ${y}C${rest.join(" ")}`;
+  let d = `M${x} ${y}`;
+  for (let k = 0; k < rest.length; k += 2) {
+    const toX = rest[k], toY = rest[k + 1], middle = (y + toY) / 2;
+    d += k % 4 === 0 ? `C${x} ${middle} ${toX} ${middle} ${toX} ${toY}` : `V${toY}`;
+    [x, y] = [toX, toY];
+  }
+  return d;
 }
 
 class GraphView {
   constructor(pane) {
     this.pane = pane;
     this.open = new Set();
-    this.folds = el("button", { type: "button", "aria-pressed": "false", onclick: () => { this.folded = !this.folded; this.open.clear(); this.folds.setAttribute("aria-pressed", String(this.folded)); this.lay(); this.fit(); } }, "fold scopes");
-    this.whole = el("button", { type: "button", "aria-pressed": "false", title: "also weights that one binding reads, and each of parallel chains that are alike", onclick: () => { this.all = !this.all; this.whole.setAttribute("aria-pressed", String(this.all)); this.lay(); this.fit(); } }, "all boxes");
+    this.folds = el("button", { type: "button", "aria-pressed": "false", onclick: () => { this.folded = !this.folded; this.open.clear(); this.folds.setAttribute("aria-pressed", String(this.folded)); this.layAgain(); } }, "fold scopes");
+    this.whole = el("button", { type: "button", "aria-pressed": "false", title: "also weights that one binding reads, and each of parallel chains that are alike", onclick: () => { this.all = !this.all; this.whole.setAttribute("aria-pressed", String(this.all)); this.layAgain(); } }, "all boxes");
     this.tools = el("span", {}, this.folds, " ", this.whole, " ",
       el("button", { type: "button", onclick: () => this.zoom(1.25), "aria-label": "zoom in" }, "+"),
       el("button", { type: "button", onclick: () => this.zoom(0.8), "aria-label": "zoom out" }, "−"),
@@ -28,59 +35,45 @@ class GraphView {
     this.node.addEventListener("mouseleave", () => light([]));
     new ResizeObserver(() => this.draw()).observe(this.node);
   }
-  show(nodes) {
+  async show(version, name, nodes) {
     if (nodes === this.nodes) return this.fit();  // laid out already
-    this.nodes = nodes;
-    this.picked = -1;
-    this.whole.hidden = nodes.every((node) => node.box === undefined);
-    this.lay();
-    this.fit();
+    Object.assign(this, { version, name, nodes, picked: -1, open: new Set() });
+    if (await this.lay()) this.fit();
   }
-  // Folded scopes are one item each; a binding for which another's box stands is named there.
-  lay() {
-    const items = [], of = [];
-    const scopes = new Map();
-    this.nodes.forEach((node, i) => {
-      const box = this.all || node.box > i ? i : node.box ?? i;
-      if (box < 0) return void (of[i] = -1);
-      if (box !== i) {
-        of[i] = of[box];
-        const item = items[of[i]];
-        if (!item.members) (item.alike ??= []).push(node.name);
-        item.relatives = [...(item.relatives ?? []), ...(node.relatives ?? [])];
-        return;
-      }
-      const scope = this.folded ? scopeOf(node.name) : null;
-      if (scope !== null && !this.open.has(scope)) {
-        if (!scopes.has(scope)) scopes.set(scope, items.push({ scope, name: scope, members: [], inputs: new Set(), relatives: [], type: "" }) - 1);
-        of[i] = scopes.get(scope);
-        items[of[i]].members.push(i);
-        for (const relative of node.relatives ?? []) items[of[i]].relatives.push(relative);
-      } else {
-        of[i] = items.push({ ...node, inputs: new Set(), index: i }) - 1;
-      }
-      for (const j of node.inputs) {
-        if (of[j] === -1) (items[of[i]].weights ??= []).push(this.nodes[j].name);
-        else if (of[j] !== of[i]) items[of[i]].inputs.add(of[j]);
-      }
-    });
-    for (const item of items) {
-      if (item.members) item.type = item.members.length + " bindings";
-      item.label = item.name.length > 30 ? item.name.slice(0, 29) + "…" : item.name;
-      item.sub = ((item.alike ? item.alike.length + 1 + " alike: " : "") + (item.value ? /^[\w.]+/.exec(item.value)?.[0] ?? "" : item.parameter ? "parameter" : item.type)
-        + (item.weights ? " ^ " + item.weights.join(", ") : "")).slice(0, 34);
-      item.width = Math.max(48, 14 + 7.2 * Math.max(item.label.length, 0.9 * item.sub.length));
-      item.inputs = [...item.inputs];
+  async layAgain() { if (await this.lay()) this.fit(); }
+  // Boxes and where they stand are decided by rldb. False: something else is shown by now.
+  async lay() {
+    const turn = this.turn = (this.turn ?? 0) + 1;
+    const view = [this.all && "all", this.folded && "folded"].filter(Boolean).join(",");
+    const open = this.folded && this.open.size ? { open: [...this.open].sort().join("\n") } : {};
+    const reply = this.nodes.length ? await cached("layout", { version: this.version, function: this.name, view, ...open }) : { boxes: [] };
+    if (turn !== this.turn) return false;
+    if (!reply && this.folded) {  // the static form has no layout with some scopes open
+      this.folded = false;
+      this.folds.setAttribute("aria-pressed", "false");
+      return this.lay();
     }
-    this.items = items;
-    this.layout = layOut(items);
-    for (const edge of this.layout.edges) {
-      const xs = edge.points.map((p) => p.x);
-      edge.left = Math.min(...xs);
-      edge.right = Math.max(...xs);
+    if (!reply?.boxes) { this.pane.note.textContent = reply?.problem ?? "There is no such graph."; return false; }
+    this.layout = { width: reply.width, height: reply.height, curved: reply.curved, cut: [], edges: [], places: reply.boxes.map(({ place: [x, y] }) => ({ x, y })) };
+    this.items = reply.boxes.map((box, i) => this.item(box, i));
+    this.whole.hidden = !this.all && !this.items.some((item) => item.weights.length || item.alike.length);
+    this.users = this.items.map(() => []);
+    this.items.forEach((item, i) => item.inputs.forEach((j) => this.users[j].push(i)));
+    this.pane.note.textContent = reply.without_graphviz ? `simple layout: ${reply.without_graphviz}` : "";
+    return true;
+  }
+  // A binding for which another's box stands, or a weight that one reads, is named there.
+  item(box, i) {
+    const hidden = (box.hidden ?? []).map((k) => this.nodes[k]), own = box.node === undefined ? [] : [this.nodes[box.node]];
+    const relatives = [...own, ...hidden].flatMap((node) => node.relatives ?? []);
+    for (const [from, ...points] of box.edges) {
+      const xs = points.filter((_, k) => k % 2 === 0);
+      this.layout.edges.push({ from, to: i, points, left: Math.min(...xs), right: Math.max(...xs) });
     }
-    this.users = items.map(() => []);
-    items.forEach((item, i) => item.inputs.forEach((j) => this.users[j].push(i)));
+    for (const from of box.cut ?? []) this.layout.cut.push([from, i]);
+    return { ...(own.length ? { ...own[0], index: box.node } : { scope: box.scope, name: box.scope, type: hidden.length + " bindings", members: box.hidden }), relatives, label: box.label, sub: box.note,
+      width: box.place[2], inputs: [...box.edges.map(([from]) => from), ...(box.cut ?? [])], alike: own.length ? hidden.map((node) => node.name) : [],
+      weights: (box.weights ?? []).map((k) => this.nodes[k].name) };
   }
   size() { const box = this.node.getBoundingClientRect(); return { width: box.width || 600, height: box.height || 400 }; }
   fit() {
@@ -122,10 +115,9 @@ class GraphView {
     const small = this.scale < 0.3;
     const children = [];
     for (const edge of this.layout.edges) {
-      const a = edge.points[0], b = edge.points[edge.points.length - 1];
-      if (!inside(edge.left, a.y, edge.right, b.y)) continue;
+      if (!inside(edge.left, edge.points[1], edge.right, edge.points.at(-1))) continue;
       const hot = edge.from === this.picked || edge.to === this.picked;
-      children.push(el("path", { d: pathOf(edge.points), class: hot ? "lit" : undefined }));
+      children.push(el("path", { d: pathOf(edge.points, this.layout.curved), class: hot ? "lit" : undefined }));
     }
     const stubs = new Map();
     for (const [from, to] of this.layout.cut) stubs.set(to, [...(stubs.get(to) ?? []), this.items[from].label]);
@@ -136,7 +128,7 @@ class GraphView {
       const classes = [item.parameter && "parameter", item.result && "result", item.scope && "scope", isLit(item.relatives) && "lit",
         where && where.binding === item.name && "now", i === this.picked && "picked"].filter(Boolean).join(" ");
       const box = el("g", { class: classes, transform: `translate(${x - item.width / 2} ${y})`, "data-node": item.name },
-        el("rect", { width: item.width, height: boxHeight, rx: 6 }), el("title", {}, [[item.name, ...(item.alike ?? [])].join(", "), item.value ?? "", item.type].join("\n")));
+        el("rect", { width: item.width, height: boxHeight, rx: 6 }), el("title", {}, [[item.name, ...item.alike].join(", "), item.value ?? "", item.type].join("\n")));
       if (!small) box.append(el("text", { x: item.width / 2, y: 14, "text-anchor": "middle" }, item.label), el("text", { x: item.width / 2, y: 28, "text-anchor": "middle", class: "soft" }, item.sub));
       if (!small && stubs.has(i)) box.append(el("path", { d: `M${item.width / 2} 0V-8` }), el("text", { x: item.width / 2, y: -11, "text-anchor": "middle", class: "soft" }, "⤒ " + stubs.get(i).slice(0, 2).join(", ") + (stubs.get(i).length > 2 ? " …" : "")));
       box.addEventListener("mouseenter", () => { if (!this.drag) { app.lit = new Set(item.relatives ?? []); for (const p of app.panes) if (p !== this.pane) p.relight(); } });
@@ -154,11 +146,13 @@ class GraphView {
     this.draw();
     if (!item.scope) showValue(item.name);
   }
-  unfold(i) {
-    if (!this.items[i].scope) return;
-    this.open.add(this.items[i].scope);
-    this.lay();
-    this.draw();
+  async unfold(i) {
+    const { scope, members } = this.items[i];
+    if (!scope) return;
+    this.open.add(scope);
+    if (!await this.lay()) return;
+    this.picked = this.items.findIndex((item) => item.index === members[0]);
+    this.picked < 0 ? this.fit() : this.center(this.picked);
   }
   seek(wanted) {
     const i = this.items.findIndex((item) => item.relatives?.some((r) => wanted.has(r)));
@@ -168,7 +162,7 @@ class GraphView {
     const n = this.items.length;
     for (let k = 1; k <= n; ++k) {
       const i = (this.picked + k + n) % n;
-      const item = this.items[i], texts = [item.name, item.value ?? "", ...(item.alike ?? []), ...(item.weights ?? [])];
+      const item = this.items[i], texts = [item.name, item.value ?? "", ...item.alike, ...item.weights];
       if (texts.some((text) => text.toLowerCase().includes(word))) { this.pick(i); return this.center(i); }
     }
     this.pane.note.textContent = "not found";

@@ -9,9 +9,8 @@
 #include "rldb/support/cancel.h"
 #include "rldb/ui/render/graph.h"
 #include "rldb/ui/render/graph_fold.h"
-#include "rldb/ui/render/layers.h"
+#include "rldb/ui/render/graph_layout.h"
 #include "rldb/ui/render/table.h"
-#include "ui/render/draw/graphviz.h"
 #include "ui/render/draw/node_text.h"
 #include "ui/render/draw/svg.h"
 
@@ -25,12 +24,7 @@ namespace {
 constexpr double kLetter = 7.3, kBoxHeight = 38, kLayerStep = 78, kBetween = 18, kMargin = 20, kTitle = 40;
 constexpr std::size_t kMostLetters = 48;
 constexpr std::string_view kEdge = "#555";
-// Layers that an edge may span. A longer one can be followed by nobody, and thousands of them (a mask that every block
-// of a model reads) would take minutes to lay out.
-constexpr std::size_t kLongestEdge = 40;
-// Edges that leave a box. A value that more bindings read (a table that every head of an attention slices) would pull
-// all of them into one row.
-constexpr int kMostEdges = 8;
+constexpr std::size_t kMostForGraphviz = 5000;  // boxes: more take longer than anybody waits
 
 struct DrawnNode {
   const GraphNode* binding = nullptr;
@@ -69,16 +63,6 @@ Boxes boxes_of(const BindingGraph& graph, const GraphFold& fold) {
   return boxes;
 }
 
-// Leaves out the edges that nobody could follow.
-void drop_edges(Boxes& boxes) {
-  const std::vector<std::size_t> layers = layers_of(boxes.nodes);
-  std::vector<int> edges_from(boxes.nodes.size(), 0);
-  for (std::size_t i = 0; i < boxes.nodes.size(); ++i)
-    std::erase_if(boxes.nodes[i].inputs, [&](int from) {
-      return layers[i] - layers[std::size_t(from)] > kLongestEdge || ++edges_from[std::size_t(from)] > kMostEdges;
-    });
-}
-
 // ` ^ x, y`: the inputs that no edge leads from.
 std::string without_edges(const BindingGraph& graph, const GraphFold& fold, const Boxes& boxes, std::size_t box) {
   std::string names;
@@ -104,7 +88,7 @@ Drawing drawing_of(const BindingGraph& graph) {
   Drawing drawing;
   const GraphFold fold = fold_graph(graph);
   Boxes boxes = boxes_of(graph, fold);
-  drop_edges(boxes);
+  leave_out_edges(boxes.nodes);
   for (std::size_t b = 0; b < boxes.nodes.size(); ++b) {
     support::poll();
     const auto i = std::size_t(boxes.binding[b]);
@@ -147,10 +131,11 @@ void draw_node(Svg& svg, const DrawnNode& node, double width, double x, double y
 GraphPicture graph_picture(const BindingGraph& graph) {
   GraphPicture picture;
   const Drawing drawing = drawing_of(graph);
-  const auto good = graphviz_layout(drawing.layout, kBoxHeight, kLayerStep, kBetween, picture.without_graphviz);
-  const LayerLayout layout = good ? *good : lay_out(drawing.layout, kBoxHeight, kLayerStep, kBetween);
+  GraphLayout made = lay_out_graph(drawing.layout, {kBoxHeight, kLayerStep, kBetween}, kMostForGraphviz);
+  const LayerLayout& layout = made.layout;
+  picture.without_graphviz = std::move(made.without_graphviz);
   std::string title = fmt::format("bindings of {}", graph.function);
-  if (!good) title += fmt::format(" (simple layout: {})", picture.without_graphviz);
+  if (!picture.without_graphviz.empty()) title += fmt::format(" (simple layout: {})", picture.without_graphviz);
   const double width = std::max(layout.width, double(width_of(title)) * kLetter);
   Svg svg(width + 2 * kMargin, layout.height + kTitle + 2 * kMargin);
   svg.text(kMargin, 24, title);

@@ -31,7 +31,6 @@ constexpr int kSeconds = 10;
 constexpr rlim_t kMostBytes = rlim_t(2) << 30;  // besides those that the process has already
 constexpr double kPointsPerInch = 72;
 constexpr std::size_t kLarge = 500;       // nodes, from which crossings are searched for less long
-constexpr std::size_t kMostNodes = 5000;  // more take longer than anybody waits
 constexpr char kLaidOut = '+', kRefused = '-';
 
 std::string layout_request(const std::vector<LayerNode>& nodes, double height, double row, double gap) {
@@ -213,10 +212,6 @@ class PositionReader {
 std::optional<LayerLayout> graphviz_layout(const std::vector<LayerNode>& nodes, double height, double row, double gap,
                                            std::string& why) {
   if (nodes.empty()) return LayerLayout{};
-  if (nodes.size() > kMostNodes) {
-    why = fmt::format("Graphviz is not asked for more than {} bindings", kMostNodes);
-    return std::nullopt;
-  }
   std::string answer;
   LayoutChild child(layout_request(nodes, height, row, gap));
   if (!child.read_all(answer)) {

@@ -1,0 +1,33 @@
+// The boxes that the page draws for the bindings of a function, and where they stand.
+//
+// A view is what the reader chose: every binding with a box of its own, or the fewer boxes of GraphFold, and, of
+// bindings whose names begin with the same scope (`layers.0/attn/q`, `layers_0_q`), one box as long as nobody has
+// opened it.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "rldb/debug/graph.h"
+
+namespace rldb::ui {
+
+struct GraphView {
+  bool all = false;            // also the weights and alike chains that GraphFold leaves out
+  bool folded = false;         // scopes are boxes
+  std::set<std::string> open;  // scopes that are not, though
+};
+
+// `folded` or `all`, both with a comma, or nothing; `open`: scopes, with line feeds between them.
+GraphView graph_view(std::string_view words, std::string_view open);
+
+// The scope that a binding belongs to by its name: `layers.0/attn/q` to `layers/0/attn`, `layers_0_q` to `layers_0`;
+// `lv3` to none.
+std::string scope_of(std::string_view name);
+
+// `boxes`, `width`, `height`, `curved`, `without_graphviz`, as docs/page.md has them.
+nlohmann::ordered_json graph_layout_document(const debug::BindingGraph& graph, const GraphView& view);
+
+}  // namespace rldb::ui
