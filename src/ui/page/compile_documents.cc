@@ -105,6 +105,7 @@ struct CompileDocuments::State {
   std::map<std::size_t, std::unique_ptr<debug::VersionText>> mapped;
   FunctionGraph graph;
   const ir::Function* graph_function = nullptr;
+  KnownLayouts layouts;
   std::size_t number = 0;
 };
 
@@ -201,7 +202,7 @@ std::optional<PageJson> CompileDocuments::layout(std::size_t version, std::strin
                                                  std::string_view open) {
   const FunctionGraph* graph = state_->graph_of(version, function);
   if (!graph) return std::nullopt;
-  return graph_layout_document(graph->graph, graph_view(view, open));
+  return graph_layout_document(graph->graph, graph_view(view, open), state_->layouts);
 }
 
 std::optional<PageJson> CompileDocuments::memory(std::size_t version) {

@@ -25,8 +25,8 @@ constexpr std::size_t kMostKernelText = std::size_t(8) << 20;  // bytes of all o
 // Bytes of texts that stand in the report whole. A pass changes few lines of a long module: beyond that a version
 // between the first and the last has its new lines only, and the page puts it together from the version before.
 constexpr std::size_t kMostWholeText = std::size_t(256) << 10;
-// Ways in which a graph is drawn. Scopes that are opened one by one are drawn as if all were.
-constexpr std::string_view kRecordedViews[] = {"", "all", "folded", "all,folded"};
+// Ways in which a graph is drawn. A page without rldb shows others as the nearest of these.
+constexpr std::string_view kRecordedViews[] = {"", "all", "folded"};
 
 std::string replaced(std::string text, std::string_view mark, std::string_view by) {
   const auto at = text.find(mark);

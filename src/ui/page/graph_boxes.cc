@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
-#include <map>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -27,6 +26,7 @@ constexpr double kPageLetter = 7.2, kNoteLetter = 6.5, kLeastWidth = 48, kInset 
 constexpr std::size_t kMostLabel = 30, kMostNote = 34;  // letters
 // A click has to be answered at once: Graphviz needs about 0.2 s for so many.
 constexpr std::size_t kMostForPage = 600;
+constexpr std::size_t kMostKnown = 16;
 
 struct PageBox {
   int node = -1;            // the binding; -1: a scope
@@ -166,7 +166,8 @@ PageJson cut_inputs(const PageBox& box, const LayerNode& node) {
 std::string scope_before_separators(std::string_view name) {
   std::vector<std::string_view> parts;
   for (std::size_t at = 0; at < name.size();) {
-    const auto end = std::size_t(std::find_if(name.begin() + std::ptrdiff_t(at), name.end(), is_separator) - name.begin());
+    const auto end =
+        std::size_t(std::find_if(name.begin() + std::ptrdiff_t(at), name.end(), is_separator) - name.begin());
     if (end > at) parts.push_back(name.substr(at, end - at));
     at = end + 1;
   }
@@ -202,7 +203,16 @@ std::string scope_of(std::string_view name) {
   return {};
 }
 
-PageJson graph_layout_document(const debug::BindingGraph& graph, const GraphView& view) {
+const GraphLayout& KnownLayouts::of(const std::vector<LayerNode>& nodes) {
+  std::string key;
+  for (const LayerNode& node : nodes) key += fmt::format("{} {};", node.width, fmt::join(node.inputs, ","));
+  if (const auto it = known_.find(key); it != known_.end()) return it->second;
+  GraphLayout made = lay_out_graph(nodes, kPageSizes, kMostForPage);  // which may be cancelled
+  if (known_.size() >= kMostKnown) known_.clear();
+  return known_[std::move(key)] = std::move(made);
+}
+
+PageJson graph_layout_document(const debug::BindingGraph& graph, const GraphView& view, KnownLayouts& known) {
   const std::vector<PageBox> boxes = Boxes(graph, view).make();
   PageJson rows = PageJson::array();
   std::vector<double> widths;
@@ -218,7 +228,7 @@ PageJson graph_layout_document(const debug::BindingGraph& graph, const GraphView
     rows.push_back(std::move(row));
   }
   const std::vector<LayerNode> nodes = layer_nodes(boxes, widths);
-  GraphLayout made = lay_out_graph(nodes, kPageSizes, kMostForPage);
+  const GraphLayout& made = known.of(nodes);
   for (std::size_t b = 0; b < boxes.size(); ++b) {
     support::poll();
     rows[b]["place"] = {pixel(made.layout.places[b].x), pixel(made.layout.places[b].y), int(widths[b])};

@@ -5,12 +5,15 @@
 // opened it.
 #pragma once
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "rldb/debug/graph.h"
+#include "rldb/ui/render/graph_layout.h"
 
 namespace rldb::ui {
 
@@ -27,7 +30,17 @@ GraphView graph_view(std::string_view words, std::string_view open);
 // `lv3` to none.
 std::string scope_of(std::string_view name);
 
+// Layouts by what was laid out: most passes leave the graphs of most functions as they are.
+class KnownLayouts {
+ public:
+  const GraphLayout& of(const std::vector<LayerNode>& nodes);
+
+ private:
+  std::map<std::string, GraphLayout> known_;  // by widths and inputs
+};
+
 // `boxes`, `width`, `height`, `curved`, `without_graphviz`, as docs/page.md has them.
-nlohmann::ordered_json graph_layout_document(const debug::BindingGraph& graph, const GraphView& view);
+nlohmann::ordered_json graph_layout_document(const debug::BindingGraph& graph, const GraphView& view,
+                                             KnownLayouts& known);
 
 }  // namespace rldb::ui

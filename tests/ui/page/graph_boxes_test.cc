@@ -45,6 +45,11 @@ GraphOfNames layers(int count) {
   return g;
 }
 
+PageJson layout_of(const debug::BindingGraph& graph, const GraphView& view) {
+  KnownLayouts known;
+  return graph_layout_document(graph, view, known);
+}
+
 const PageJson* box_named(const PageJson& layout, std::string_view label) {
   for (const PageJson& box : layout["boxes"])
     if (box["label"] == label) return &box;
@@ -92,7 +97,7 @@ TEST_CASE("a view as its words") {
 }
 
 TEST_CASE("a small graph has all boxes, with the operator in each") {
-  const PageJson layout = graph_layout_document(layers(2).graph, {});
+  const PageJson layout = layout_of(layers(2).graph, {});
   CHECK(layout["boxes"].size() == 9);
   REQUIRE(box_named(layout, "layer1_relu"));
   CHECK((*box_named(layout, "layer1_relu"))["note"] == "R.nn.relu");
@@ -102,7 +107,7 @@ TEST_CASE("a small graph has all boxes, with the operator in each") {
 
 TEST_CASE("in a large graph weights are named where they are read, or have boxes where all have") {
   const GraphOfNames g = layers(20);
-  const PageJson layout = graph_layout_document(g.graph, {});
+  const PageJson layout = layout_of(g.graph, {});
   CHECK(layout["boxes"].size() == 1 + 60);
   CHECK(!box_named(layout, "w7"));
   const PageJson& reader = *box_named(layout, "layer7_matmul");
@@ -110,14 +115,14 @@ TEST_CASE("in a large graph weights are named where they are read, or have boxes
   REQUIRE(reader["weights"].size() == 1);
   CHECK(g.graph.nodes[std::size_t(reader["weights"][0])].name == "w7");
   check_places(layout);
-  const PageJson all = graph_layout_document(g.graph, graph_view("all", ""));
+  const PageJson all = layout_of(g.graph, graph_view("all", ""));
   CHECK(all["boxes"].size() == g.graph.nodes.size());
   check_places(all);
 }
 
 TEST_CASE("folded scopes, and one of them open") {
   const GraphOfNames g = layers(20);
-  const PageJson folded = graph_layout_document(g.graph, graph_view("folded", ""));
+  const PageJson folded = layout_of(g.graph, graph_view("folded", ""));
   CHECK(folded["boxes"].size() == 1 + 20);
   const PageJson& scope = *box_named(folded, "layer7");
   CHECK(scope["scope"] == "layer7");
@@ -126,7 +131,7 @@ TEST_CASE("folded scopes, and one of them open") {
   REQUIRE(scope["edges"].size() == 1);
   CHECK(folded["boxes"][std::size_t(scope["edges"][0][0])]["label"] == "layer6");
   check_places(folded);
-  const PageJson open = graph_layout_document(g.graph, graph_view("folded", "layer7"));
+  const PageJson open = layout_of(g.graph, graph_view("folded", "layer7"));
   CHECK(open["boxes"].size() == 1 + 19 + 3);
   CHECK(box_named(open, "layer7_relu"));
   check_places(open);
@@ -136,7 +141,7 @@ TEST_CASE("scopes that read one another have edges downwards only, the others ar
   GraphOfNames g;
   const int x = g.add("x", "", {}), a = g.add("a0_p", "R.exp(x)", {x}), b = g.add("b0_p", "R.exp(a)", {a});
   g.add("a0_q", "R.exp(b)", {b});
-  const PageJson layout = graph_layout_document(g.graph, graph_view("folded", ""));
+  const PageJson layout = layout_of(g.graph, graph_view("folded", ""));
   REQUIRE(layout["boxes"].size() == 3);
   const PageJson &first = *box_named(layout, "a0"), &second = *box_named(layout, "b0");
   CHECK(first["edges"].size() == 1);
@@ -153,7 +158,7 @@ TEST_CASE("ten thousand bindings are laid out by our own layers, and the reply s
     if (i > 10) inputs.insert(inputs.end(), {i - 9, i - 10});
     g.add(fmt::format("lv{}", i), "R.add(a, b)", inputs);
   }
-  const PageJson layout = graph_layout_document(g.graph, {});
+  const PageJson layout = layout_of(g.graph, {});
   CHECK(layout["boxes"].size() == 10000);
   CHECK(std::string(layout["without_graphviz"]).starts_with("Graphviz is not asked for more than "));
   check_places(layout);

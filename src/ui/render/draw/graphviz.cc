@@ -30,7 +30,7 @@ namespace {
 constexpr int kSeconds = 10;
 constexpr rlim_t kMostBytes = rlim_t(2) << 30;  // besides those that the process has already
 constexpr double kPointsPerInch = 72;
-constexpr std::size_t kLarge = 500;       // nodes, from which crossings are searched for less long
+constexpr std::size_t kLarge = 500;  // nodes, from which crossings are searched for less long
 constexpr char kLaidOut = '+', kRefused = '-';
 
 std::string layout_request(const std::vector<LayerNode>& nodes, double height, double row, double gap) {
