@@ -24,8 +24,6 @@ using PageJson = nlohmann::ordered_json;
 constexpr GraphSizes kPageSizes{34, 80, 16};
 constexpr double kPageLetter = 7.2, kNoteLetter = 6.5, kLeastWidth = 48, kInset = 14;
 constexpr std::size_t kMostLabel = 30, kMostNote = 34;  // letters
-// A click has to be answered at once: Graphviz needs about 0.2 s for so many.
-constexpr std::size_t kMostForPage = 600;
 constexpr std::size_t kMostKnown = 16;
 
 struct PageBox {
@@ -190,6 +188,7 @@ GraphView graph_view(std::string_view words, std::string_view open) {
   each(words, ',', [&](std::string_view word) {
     view.all |= word == "all";
     view.folded |= word == "folded";
+    view.wait |= word == "wait";
   });
   each(open, '\n', [&](std::string_view scope) { view.open.emplace(scope); });
   return view;
@@ -203,11 +202,11 @@ std::string scope_of(std::string_view name) {
   return {};
 }
 
-const GraphLayout& KnownLayouts::of(const std::vector<LayerNode>& nodes) {
-  std::string key;
+const GraphLayout& KnownLayouts::of(const std::vector<LayerNode>& nodes, std::size_t most_for_graphviz) {
+  std::string key = fmt::format("{};", most_for_graphviz);
   for (const LayerNode& node : nodes) key += fmt::format("{} {};", node.width, fmt::join(node.inputs, ","));
   if (const auto it = known_.find(key); it != known_.end()) return it->second;
-  GraphLayout made = lay_out_graph(nodes, kPageSizes, kMostForPage);  // which may be cancelled
+  GraphLayout made = lay_out_graph(nodes, kPageSizes, most_for_graphviz);  // which may be cancelled
   if (known_.size() >= kMostKnown) known_.clear();
   return known_[std::move(key)] = std::move(made);
 }
@@ -228,7 +227,7 @@ PageJson graph_layout_document(const debug::BindingGraph& graph, const GraphView
     rows.push_back(std::move(row));
   }
   const std::vector<LayerNode> nodes = layer_nodes(boxes, widths);
-  const GraphLayout& made = known.of(nodes);
+  const GraphLayout& made = known.of(nodes, view.wait ? kMostBoxes : kMostAtOnce);
   for (std::size_t b = 0; b < boxes.size(); ++b) {
     support::poll();
     rows[b]["place"] = {pixel(made.layout.places[b].x), pixel(made.layout.places[b].y), int(widths[b])};

@@ -21,9 +21,10 @@ struct GraphView {
   bool all = false;            // also the weights and alike chains that GraphFold leaves out
   bool folded = false;         // scopes are boxes
   std::set<std::string> open;  // scopes that are not, though
+  bool wait = false;           // for Graphviz, also where a click would not be answered at once
 };
 
-// `folded` or `all`, both with a comma, or nothing; `open`: scopes, with line feeds between them.
+// `words`: `all`, `folded`, `wait`, with commas between them; `open`: scopes, with line feeds.
 GraphView graph_view(std::string_view words, std::string_view open);
 
 // The scope that a binding belongs to by its name: `layers.0/attn/q` to `layers/0/attn`, `layers_0_q` to `layers_0`;
@@ -33,10 +34,10 @@ std::string scope_of(std::string_view name);
 // Layouts by what was laid out: most passes leave the graphs of most functions as they are.
 class KnownLayouts {
  public:
-  const GraphLayout& of(const std::vector<LayerNode>& nodes);
+  const GraphLayout& of(const std::vector<LayerNode>& nodes, std::size_t most_for_graphviz);
 
  private:
-  std::map<std::string, GraphLayout> known_;  // by widths and inputs
+  std::map<std::string, GraphLayout> known_;  // by the limit, widths and inputs
 };
 
 // `boxes`, `width`, `height`, `curved`, `without_graphviz`, as docs/page.md has them.

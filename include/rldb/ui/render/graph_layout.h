@@ -19,6 +19,9 @@ struct GraphSizes {
   double gap = 0;     // between neighbours
 };
 
+// Boxes for which Graphviz needs about 0.3 s, and its 10 s: more take longer than anybody waits.
+constexpr std::size_t kMostAtOnce = 1000, kMostBoxes = 5000;
+
 struct GraphLayout {
   LayerLayout layout;
   std::string without_graphviz;  // why it is not Graphviz's; empty: it is

@@ -21,7 +21,8 @@ class GraphView {
     this.open = new Set();
     this.folds = el("button", { type: "button", "aria-pressed": "false", onclick: () => { this.folded = !this.folded; this.open.clear(); this.folds.setAttribute("aria-pressed", String(this.folded)); this.layAgain(); } }, "fold scopes");
     this.whole = el("button", { type: "button", "aria-pressed": "false", title: "also weights that one binding reads, and each of parallel chains that are alike", onclick: () => { this.all = !this.all; this.whole.setAttribute("aria-pressed", String(this.all)); this.layAgain(); } }, "all boxes");
-    this.tools = el("span", {}, this.folds, " ", this.whole, " ",
+    this.better = el("button", { type: "button", hidden: true, title: "ask Graphviz, which takes a few seconds for so many boxes", onclick: () => { this.wait = true; this.layAgain(); } }, "lay out better");
+    this.tools = el("span", {}, this.folds, " ", this.whole, " ", this.better, " ",
       el("button", { type: "button", onclick: () => this.zoom(1.25), "aria-label": "zoom in" }, "+"),
       el("button", { type: "button", onclick: () => this.zoom(0.8), "aria-label": "zoom out" }, "−"),
       el("button", { type: "button", onclick: () => this.fit() }, "fit"));
@@ -37,14 +38,19 @@ class GraphView {
   }
   async show(version, name, nodes) {
     if (nodes === this.nodes) return this.fit();  // laid out already
-    Object.assign(this, { version, name, nodes, picked: -1, open: new Set() });
+    Object.assign(this, { version, name, nodes, picked: -1, open: new Set(), wait: false });
     if (await this.lay()) this.fit();
   }
-  async layAgain() { if (await this.lay()) this.fit(); }
+  async layAgain() {
+    this.pane.wait(true);
+    const laid = await this.lay();
+    this.pane.wait(false);
+    if (laid) this.fit();
+  }
   // Boxes and where they stand are decided by rldb. False: something else is shown by now.
   async lay() {
     const turn = this.turn = (this.turn ?? 0) + 1;
-    const view = [this.all && "all", this.folded && "folded"].filter(Boolean).join(",");
+    const view = [this.all && "all", this.folded && "folded", this.wait && "wait"].filter(Boolean).join(",");
     const open = this.folded && this.open.size ? { open: [...this.open].sort().join("\n") } : {};
     const reply = this.nodes.length ? await cached("layout", { version: this.version, function: this.name, view, ...open }) : { boxes: [] };
     if (turn !== this.turn) return false;
@@ -59,6 +65,7 @@ class GraphView {
     this.whole.hidden = !this.all && !this.items.some((item) => item.weights.length || item.alike.length);
     this.users = this.items.map(() => []);
     this.items.forEach((item, i) => item.inputs.forEach((j) => this.users[j].push(i)));
+    this.better.hidden = isStatic || this.wait || !reply.without_graphviz;
     this.pane.note.textContent = reply.without_graphviz ? `simple layout: ${reply.without_graphviz}` : "";
     return true;
   }

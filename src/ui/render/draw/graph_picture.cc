@@ -24,7 +24,6 @@ namespace {
 constexpr double kLetter = 7.3, kBoxHeight = 38, kLayerStep = 78, kBetween = 18, kMargin = 20, kTitle = 40;
 constexpr std::size_t kMostLetters = 48;
 constexpr std::string_view kEdge = "#555";
-constexpr std::size_t kMostForGraphviz = 5000;  // boxes: more take longer than anybody waits
 
 struct DrawnNode {
   const GraphNode* binding = nullptr;
@@ -131,7 +130,7 @@ void draw_node(Svg& svg, const DrawnNode& node, double width, double x, double y
 GraphPicture graph_picture(const BindingGraph& graph) {
   GraphPicture picture;
   const Drawing drawing = drawing_of(graph);
-  GraphLayout made = lay_out_graph(drawing.layout, {kBoxHeight, kLayerStep, kBetween}, kMostForGraphviz);
+  GraphLayout made = lay_out_graph(drawing.layout, {kBoxHeight, kLayerStep, kBetween}, kMostBoxes);
   const LayerLayout& layout = made.layout;
   picture.without_graphviz = std::move(made.without_graphviz);
   std::string title = fmt::format("bindings of {}", graph.function);
