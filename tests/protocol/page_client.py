@@ -164,7 +164,7 @@ def documents(s):
     product = next(i for i, line in enumerate(shared["compiled"].split("\n"), 1) if "+ x_panel[" in line)
     for form in ("llvm", "asm"):
         check(f"{form}: a statement of a loop that is shared out", product in shared[form + "_lines"], product)
-    for path in ("text?version=99", "text", "graph?version=0&function=no", "layout?version=0&function=no", "layout?version=9&function=main", "kernel?name=no", "nothing", "../program"):
+    for path in ("text?version=99", "text", "graph?version=0&function=no", "layout?version=0&function=no", "layout?version=99&function=main", "kernel?name=no", "nothing", "../program"):
         check(f"no {path}", s.ask(path)[0] == 404)
     return lv1 + 1
 

@@ -108,8 +108,8 @@ std::string operator_in(std::string_view value) {
   return std::string(value.begin(), end);
 }
 
-std::string label_of(const debug::BindingGraph& graph, const PageBox& box) {
-  return cut(box.node < 0 ? box.scope : graph.nodes[std::size_t(box.node)].name, kMostLabel);
+const std::string& name_of(const debug::BindingGraph& graph, const PageBox& box) {
+  return box.node < 0 ? box.scope : graph.nodes[std::size_t(box.node)].name;
 }
 
 std::string note_of(const debug::BindingGraph& graph, const PageBox& box) {
@@ -217,11 +217,13 @@ PageJson graph_layout_document(const debug::BindingGraph& graph, const GraphView
   std::vector<double> widths;
   for (const PageBox& box : boxes) {
     support::poll();
-    PageJson row{{"label", label_of(graph, box)}, {"note", note_of(graph, box)}};
-    const double letters = double(width_of(row["label"].get_ref<const std::string&>())) * kPageLetter,
-                 note = double(width_of(row["note"].get_ref<const std::string&>())) * kNoteLetter;
-    widths.push_back(std::round(std::max(kLeastWidth, kInset + std::max(letters, note))));
+    const std::string label = cut(name_of(graph, box), kMostLabel), note = note_of(graph, box);
+    const double letters = std::max(double(width_of(label)) * kPageLetter, double(width_of(note)) * kNoteLetter);
+    widths.push_back(std::round(std::max(kLeastWidth, kInset + letters)));
+    PageJson row;
     box.node < 0 ? row["scope"] = box.scope : row["node"] = box.node;
+    if (label != name_of(graph, box)) row["label"] = label;
+    row["note"] = note;
     if (!box.hidden.empty()) row["hidden"] = box.hidden;
     if (!box.weights.empty()) row["weights"] = box.weights;
     rows.push_back(std::move(row));

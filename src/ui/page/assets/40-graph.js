@@ -78,7 +78,7 @@ class GraphView {
       this.layout.edges.push({ from, to: i, points, left: Math.min(...xs), right: Math.max(...xs) });
     }
     for (const from of box.cut ?? []) this.layout.cut.push([from, i]);
-    return { ...(own.length ? { ...own[0], index: box.node } : { scope: box.scope, name: box.scope, type: hidden.length + " bindings", members: box.hidden }), relatives, label: box.label, sub: box.note,
+    return { ...(own.length ? { ...own[0], index: box.node } : { scope: box.scope, name: box.scope, type: hidden.length + " bindings", members: box.hidden }), relatives, label: box.label ?? box.scope ?? own[0].name, sub: box.note,
       width: box.place[2], inputs: [...box.edges.map(([from]) => from), ...(box.cut ?? [])], alike: own.length ? hidden.map((node) => node.name) : [],
       weights: (box.weights ?? []).map((k) => this.nodes[k].name) };
   }
