@@ -12,8 +12,6 @@
 #include <cstring>
 #include <ctime>
 
-#include "rldb/support/file.h"
-
 namespace rldb::support {
 
 struct RankBoard::Row {
@@ -60,14 +58,18 @@ int make_file(std::string& path, std::size_t bytes) {
   return -1;
 }
 
-// Gone, or a zombie that its parent has not noticed yet.
+// Gone, or a zombie that its parent has not noticed yet. Not by read_file: the watch looks while ^C cancels the work of
+// the other threads.
 bool is_gone(std::int32_t pid) {
   if (::kill(pid, 0) != 0 && errno == ESRCH) return true;
-  const auto status = read_file("/proc/" + std::to_string(pid) + "/stat");
-  if (!status.ok()) return false;
-  const std::size_t end = status->rfind(')');
-  return end != std::string::npos && end + 2 < status->size() &&
-         ((*status)[end + 2] == 'Z' || (*status)[end + 2] == 'X');
+  const int file = ::open(("/proc/" + std::to_string(pid) + "/stat").c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  char bytes[512];
+  const ssize_t size = ::read(file, bytes, sizeof bytes);
+  ::close(file);
+  const std::string_view status(bytes, size > 0 ? std::size_t(size) : 0);
+  const std::size_t end = status.rfind(')');
+  return end != std::string_view::npos && end + 2 < status.size() && (status[end + 2] == 'Z' || status[end + 2] == 'X');
 }
 
 }  // namespace
@@ -152,8 +154,8 @@ std::vector<RankRow> RankBoard::rows() const {
   return out;
 }
 
-RankWatch::RankWatch(RankBoard& board, int rank, std::function<void(int, const std::string&)> died)
-    : board_(board), rank_(rank), died_(std::move(died)) {
+RankWatch::RankWatch(RankBoard& board, int rank, Report report)
+    : board_(board), rank_(rank), report_(std::move(report)) {
   sigset_t all, before;
   sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -184,7 +186,7 @@ void RankWatch::end(int dead) {
       ::usleep(500000);
       ::_exit(1);
     }
-  died_(dead, rows[std::size_t(dead)].place);
+  report_(RankEnd::Died, dead, rows[std::size_t(dead)].place);
   ::_exit(1);
 }
 
@@ -194,12 +196,15 @@ void RankWatch::run() {
   sigaddset(&term, SIGTERM);
   while (!stop_) {
     const timespec wait{0, 100'000'000};
-    const bool ended = ::sigtimedwait(&term, nullptr, &wait) == SIGTERM;
+    siginfo_t signal{};
+    const bool ended = ::sigtimedwait(&term, &signal, &wait) == SIGTERM;
     if (const int dead = dead_rank(); dead >= 0) return end(dead);
     if (!ended) continue;
     // The rank because of which the others are ended may not be gone yet.
     for (int i = 0; i < 10; ++i, ::usleep(50000))
       if (const int dead = dead_rank(); dead >= 0) return end(dead);
+    // mpirun, which started this process, ends a whole job, and says so. Somebody else has ended this rank alone.
+    if (signal.si_pid != ::getppid()) report_(RankEnd::Terminated, rank_, board_.rows()[std::size_t(rank_)].place);
     board_.write(RankState::Done);
     ::_exit(128 + SIGTERM);
   }

@@ -48,12 +48,18 @@ class RankBoard {
   int rank_, size_;
 };
 
+enum class RankEnd : std::uint8_t {
+  Died,        // its process is gone: the lowest rank that lives on the host reports it
+  Terminated,  // by SIGTERM from somebody else than mpirun: the rank itself reports it
+};
+
 // A thread that looks at the board ten times a second, and takes SIGTERM, by which mpirun ends the others when a rank
 // has died. Made before other threads are.
 class RankWatch {
  public:
-  // `died(rank, place)` is called on the thread of the lowest rank that lives on the host; the process ends after it.
-  RankWatch(RankBoard& board, int rank, std::function<void(int, const std::string&)> died);
+  // Called on the watch's thread, with the rank and its place; the process ends after it.
+  using Report = std::function<void(RankEnd, int, const std::string&)>;
+  RankWatch(RankBoard& board, int rank, Report report);
   ~RankWatch();
   RankWatch(const RankWatch&) = delete;
   RankWatch& operator=(const RankWatch&) = delete;
@@ -64,7 +70,7 @@ class RankWatch {
   void end(int dead);
   RankBoard& board_;
   int rank_;
-  std::function<void(int, const std::string&)> died_;
+  Report report_;
   std::atomic<bool> stop_{false};
   std::thread thread_;
 };

@@ -13,8 +13,10 @@ namespace {
 session::ProcessGroup* g_prompt_ranks = nullptr;
 
 // On the watch's thread, while the others may be anywhere.
-void report_death(int rank, const std::string& place) {
-  const source::Message m = source::message(diag::RankDied, rank, place.empty() ? "its first steps" : place);
+void report_end(support::RankEnd end, int rank, const std::string& place) {
+  const std::string where = place.empty() ? "its first steps" : place;
+  const source::Message m = end == support::RankEnd::Died ? source::message(diag::RankDied, rank, where)
+                                                          : source::message(diag::RankTerminated, rank, where);
   const std::string text = "error: " + m.text + "\n";
   (void)!::write(STDERR_FILENO, text.data(), text.size());
 }
@@ -45,7 +47,7 @@ std::unique_ptr<RankJob> RankJob::join(std::size_t groups, source::Diagnostics& 
       job->ranks_->abandon();
       return nullptr;
     }
-    job->watch_ = std::make_unique<support::RankWatch>(*job->board_, job->ranks_->rank(), report_death);
+    job->watch_ = std::make_unique<support::RankWatch>(*job->board_, job->ranks_->rank(), report_end);
   }
   job->group_ = std::make_unique<session::ProcessGroup>(*job->ranks_, job->board_.get(), groups);
   return job;
