@@ -1,7 +1,7 @@
 // The boxes that the page draws for the bindings of a function, and where they stand.
 //
 // A view is what the reader chose: every binding with a box of its own, or the fewer boxes of GraphFold, and, of
-// bindings whose names begin with the same scope (`layers.0/attn/q`, `layers_0_q`), one box as long as nobody has
+// bindings whose names begin with the same scope ("layers.0/attn/q", "layers_0_q"), one box as long as nobody has
 // opened it.
 #pragma once
 
@@ -27,8 +27,8 @@ struct GraphView {
 // `words`: `all`, `folded`, `wait`, with commas between them; `open`: scopes, with line feeds.
 GraphView graph_view(std::string_view words, std::string_view open);
 
-// The scope that a binding belongs to by its name: `layers.0/attn/q` to `layers/0/attn`, `layers_0_q` to `layers_0`;
-// `lv3` to none.
+// The scope that a binding belongs to by its name: "layers/0/attn" of "layers.0/attn/q", "layers_0" of "layers_0_q",
+// and none (empty) of "lv3".
 std::string scope_of(std::string_view name);
 
 // Layouts by what was laid out: most passes leave the graphs of most functions as they are.
