@@ -34,7 +34,7 @@ class CompileDocuments {
   // Against the version before it; of version 0 nothing.
   std::optional<nlohmann::ordered_json> diff(std::size_t version);
   std::optional<nlohmann::ordered_json> graph(std::size_t version, std::string_view function);
-  // Where the boxes of that graph stand. `view`: `all`, `folded`, or both; `open`: scopes that are not folded.
+  // Where the boxes of that graph stand. `view` and `open` as docs/page.md has them.
   std::optional<nlohmann::ordered_json> layout(std::size_t version, std::string_view function, std::string_view view,
                                                std::string_view open);
   std::optional<nlohmann::ordered_json> memory(std::size_t version);
