@@ -113,6 +113,8 @@ CompileDocuments::CompileDocuments(session::Session& session, const debug::Debug
     : state_(std::make_unique<State>(session, debugger)) {}
 CompileDocuments::~CompileDocuments() = default;
 
+void CompileDocuments::limit_graphviz(std::size_t boxes) { state_->layouts.limit_graphviz(boxes); }
+
 std::size_t CompileDocuments::number() {
   state_->refresh();
   return state_->number;

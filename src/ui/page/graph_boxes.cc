@@ -24,7 +24,7 @@ using PageJson = nlohmann::ordered_json;
 constexpr GraphSizes kPageSizes{34, 80, 16};
 constexpr double kPageLetter = 7.2, kNoteLetter = 6.5, kLeastWidth = 48, kInset = 14;
 constexpr std::size_t kMostLabel = 30, kMostNote = 34;  // letters
-constexpr std::size_t kMostKnown = 16;
+constexpr std::size_t kMostKnown = 200'000;             // boxes of layouts that are kept
 
 struct PageBox {
   int node = -1;            // the binding; -1: a scope
@@ -206,9 +206,22 @@ const GraphLayout& KnownLayouts::of(const std::vector<LayerNode>& nodes, std::si
   std::string key = fmt::format("{};", most_for_graphviz);
   for (const LayerNode& node : nodes) key += fmt::format("{} {};", node.width, fmt::join(node.inputs, ","));
   if (const auto it = known_.find(key); it != known_.end()) return it->second;
-  GraphLayout made = lay_out_graph(nodes, kPageSizes, most_for_graphviz);  // which may be cancelled
-  if (known_.size() >= kMostKnown) known_.clear();
-  return known_[std::move(key)] = std::move(made);
+  GraphLayout layout = made(nodes, most_for_graphviz);  // which may be cancelled
+  if (boxes_ > kMostKnown) {
+    known_.clear();
+    boxes_ = 0;
+  }
+  boxes_ += nodes.size();
+  return known_[std::move(key)] = std::move(layout);
+}
+
+GraphLayout KnownLayouts::made(const std::vector<LayerNode>& nodes, std::size_t most_for_graphviz) {
+  if (nodes.size() > left_)
+    return {lay_out(nodes, kPageSizes.height, kPageSizes.row, kPageSizes.gap),
+            fmt::format("a report gives Graphviz no more than {} boxes", limit_)};
+  GraphLayout layout = lay_out_graph(nodes, kPageSizes, most_for_graphviz);
+  if (layout.without_graphviz.empty() && limit_ != std::size_t(-1)) left_ -= nodes.size();
+  return layout;
 }
 
 PageJson graph_layout_document(const debug::BindingGraph& graph, const GraphView& view, KnownLayouts& known) {

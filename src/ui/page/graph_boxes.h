@@ -31,13 +31,20 @@ GraphView graph_view(std::string_view words, std::string_view open);
 // and none (empty) of "lv3".
 std::string scope_of(std::string_view name);
 
-// Layouts by what was laid out: most passes leave the graphs of most functions as they are.
+// Layouts by what was laid out: most passes leave the graphs of most functions as they are, and most views of a small
+// graph are the same.
 class KnownLayouts {
  public:
   const GraphLayout& of(const std::vector<LayerNode>& nodes, std::size_t most_for_graphviz);
+  // From here on Graphviz is given so many boxes in all; what comes after them gets the simple layout.
+  void limit_graphviz(std::size_t boxes) { left_ = limit_ = boxes; }
 
  private:
+  GraphLayout made(const std::vector<LayerNode>& nodes, std::size_t most_for_graphviz);
+
   std::map<std::string, GraphLayout> known_;  // by the limit, widths and inputs
+  std::size_t boxes_ = 0;                     // of all of them
+  std::size_t left_ = std::size_t(-1), limit_ = std::size_t(-1);
 };
 
 // `boxes`, `width`, `height`, `curved`, `without_graphviz`, as docs/page.md has them.

@@ -160,6 +160,16 @@ TEST_CASE("scopes that read one another have edges downwards only, the others ar
   check_places(layout);
 }
 
+TEST_CASE("Graphviz is given so many boxes in all, and equal graphs once") {
+  const debug::BindingGraph graph = layers(2).graph, other = layers(3).graph;
+  const auto why = [](const PageJson& layout) { return std::string(layout["without_graphviz"]); };
+  KnownLayouts known;
+  known.limit_graphviz(10);
+  if (why(graph_layout_document(graph, {}, known)) == "Graphviz is not installed") return;
+  CHECK(why(graph_layout_document(other, {}, known)) == "a report gives Graphviz no more than 10 boxes");
+  CHECK(why(graph_layout_document(graph, {}, known)).empty());
+}
+
 TEST_CASE("ten thousand bindings are laid out by our own layers, and the reply says so") {
   GraphOfNames g;
   g.add("x", "", {});
