@@ -24,7 +24,10 @@ using PageJson = nlohmann::ordered_json;
 constexpr GraphSizes kPageSizes{34, 80, 16};
 constexpr double kPageLetter = 7.2, kNoteLetter = 6.5, kLeastWidth = 48, kInset = 14;
 constexpr std::size_t kMostLabel = 30, kMostNote = 34;  // letters
-constexpr std::size_t kMostKnown = 200'000;             // boxes of layouts that are kept
+// A report has the graphs of all kernels that passes put together: a process for each takes longer than the passes did,
+// and Graphviz draws so small a graph as our own layers do.
+constexpr std::size_t kSmallGraph = 12;
+constexpr std::size_t kMostKnown = 200'000;  // boxes of layouts that are kept
 
 struct PageBox {
   int node = -1;            // the binding; -1: a scope
@@ -216,11 +219,14 @@ const GraphLayout& KnownLayouts::of(const std::vector<LayerNode>& nodes, std::si
 }
 
 GraphLayout KnownLayouts::made(const std::vector<LayerNode>& nodes, std::size_t most_for_graphviz) {
-  if (nodes.size() > left_)
-    return {lay_out(nodes, kPageSizes.height, kPageSizes.row, kPageSizes.gap),
-            fmt::format("a report gives Graphviz no more than {} boxes", limit_)};
+  const bool in_report = limit_ != std::size_t(-1), small = nodes.size() <= kSmallGraph;
+  if (in_report && (small || nodes.size() > left_)) {
+    GraphLayout simple{lay_out(nodes, kPageSizes.height, kPageSizes.row, kPageSizes.gap), {}};
+    if (!small) simple.without_graphviz = fmt::format("a report gives Graphviz no more than {} boxes", limit_);
+    return simple;
+  }
   GraphLayout layout = lay_out_graph(nodes, kPageSizes, most_for_graphviz);
-  if (layout.without_graphviz.empty() && limit_ != std::size_t(-1)) left_ -= nodes.size();
+  if (in_report && layout.without_graphviz.empty()) left_ -= nodes.size();
   return layout;
 }
 

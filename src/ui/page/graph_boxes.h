@@ -36,7 +36,7 @@ std::string scope_of(std::string_view name);
 class KnownLayouts {
  public:
   const GraphLayout& of(const std::vector<LayerNode>& nodes, std::size_t most_for_graphviz);
-  // From here on Graphviz is given so many boxes in all; what comes after them gets the simple layout.
+  // For a report: Graphviz is given so many boxes in all, and no graph that is small; the others get the simple layout.
   void limit_graphviz(std::size_t boxes) { left_ = limit_ = boxes; }
 
  private:

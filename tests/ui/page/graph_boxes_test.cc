@@ -161,13 +161,16 @@ TEST_CASE("scopes that read one another have edges downwards only, the others ar
 }
 
 TEST_CASE("Graphviz is given so many boxes in all, and equal graphs once") {
-  const debug::BindingGraph graph = layers(2).graph, other = layers(3).graph;
+  const debug::BindingGraph graph = layers(4).graph, other = layers(5).graph, small = layers(2).graph;
   const auto why = [](const PageJson& layout) { return std::string(layout["without_graphviz"]); };
   KnownLayouts known;
-  known.limit_graphviz(10);
+  known.limit_graphviz(20);
   if (why(graph_layout_document(graph, {}, known)) == "Graphviz is not installed") return;
-  CHECK(why(graph_layout_document(other, {}, known)) == "a report gives Graphviz no more than 10 boxes");
+  CHECK(why(graph_layout_document(other, {}, known)) == "a report gives Graphviz no more than 20 boxes");
   CHECK(why(graph_layout_document(graph, {}, known)).empty());
+  CHECK(bool(graph_layout_document(graph, {}, known)["curved"]));
+  CHECK(why(graph_layout_document(small, {}, known)).empty());
+  CHECK(!bool(graph_layout_document(small, {}, known)["curved"]));
 }
 
 TEST_CASE("ten thousand bindings are laid out by our own layers, and the reply says so") {
