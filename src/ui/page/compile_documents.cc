@@ -113,7 +113,7 @@ CompileDocuments::CompileDocuments(session::Session& session, const debug::Debug
     : state_(std::make_unique<State>(session, debugger)) {}
 CompileDocuments::~CompileDocuments() = default;
 
-void CompileDocuments::limit_graphviz(std::size_t boxes) { state_->layouts.limit_graphviz(boxes); }
+void CompileDocuments::limit_graphviz(double seconds) { state_->layouts.limit_graphviz(seconds); }
 
 std::size_t CompileDocuments::number() {
   state_->refresh();

@@ -25,8 +25,8 @@ constexpr std::size_t kMostKernelText = std::size_t(8) << 20;  // bytes of all o
 // Bytes of texts that stand in the report whole. A pass changes few lines of a long module: beyond that a version
 // between the first and the last has its new lines only, and the page puts it together from the version before.
 constexpr std::size_t kMostWholeText = std::size_t(256) << 10;
-// Boxes that Graphviz lays out, in about three seconds: a report has the graph of each function of each version.
-constexpr std::size_t kMostGraphviz = 6000;
+// A report has the graph of each function of each version: no more of its time than this is for their pictures.
+constexpr double kGraphvizSeconds = 5;
 // Ways in which a graph is drawn. A page without rldb shows others as the nearest of these.
 constexpr std::string_view kRecordedViews[] = {"", "all", "folded"};
 
@@ -51,7 +51,7 @@ std::string document(std::string_view title, std::string_view policy, std::strin
 class Recorded {
  public:
   explicit Recorded(session::Session& session) : documents_(session, nullptr) {
-    documents_.limit_graphviz(kMostGraphviz);
+    documents_.limit_graphviz(kGraphvizSeconds);
   }
 
   void record_all() {

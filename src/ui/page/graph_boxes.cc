@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <chrono>
 #include <cmath>
 #include <optional>
 #include <utility>
@@ -24,8 +25,10 @@ using PageJson = nlohmann::ordered_json;
 constexpr GraphSizes kPageSizes{34, 80, 16};
 constexpr double kPageLetter = 7.2, kNoteLetter = 6.5, kLeastWidth = 48, kInset = 14;
 constexpr std::size_t kMostLabel = 30, kMostNote = 34;  // letters
-// A report has the graphs of all kernels that passes put together: a process for each takes longer than the passes did,
-// and Graphviz draws so small a graph as our own layers do.
+// A click has to be answered at once: a larger graph is laid out by Graphviz when the reader asks for it.
+constexpr std::size_t kMostAtOnce = 1000;
+constexpr double kSecondsAtOnce = 0.3;
+// Graphviz draws so small a graph as our own layers do, and a report has hundreds of them.
 constexpr std::size_t kSmallGraph = 12;
 constexpr std::size_t kMostKnown = 200'000;  // boxes of layouts that are kept
 
@@ -164,6 +167,10 @@ PageJson cut_inputs(const PageBox& box, const LayerNode& node) {
   return cut;
 }
 
+GraphLayout simple_layout(const std::vector<LayerNode>& nodes, std::string why) {
+  return {lay_out(nodes, kPageSizes.height, kPageSizes.row, kPageSizes.gap), std::move(why)};
+}
+
 std::string scope_before_separators(std::string_view name) {
   std::vector<std::string_view> parts;
   for (std::size_t at = 0; at < name.size();) {
@@ -205,11 +212,11 @@ std::string scope_of(std::string_view name) {
   return {};
 }
 
-const GraphLayout& KnownLayouts::of(const std::vector<LayerNode>& nodes, std::size_t most_for_graphviz) {
-  std::string key = fmt::format("{};", most_for_graphviz);
+const GraphLayout& KnownLayouts::of(const std::vector<LayerNode>& nodes, bool wait) {
+  std::string key = wait ? "wait;" : "";
   for (const LayerNode& node : nodes) key += fmt::format("{} {};", node.width, fmt::join(node.inputs, ","));
   if (const auto it = known_.find(key); it != known_.end()) return it->second;
-  GraphLayout layout = made(nodes, most_for_graphviz);  // which may be cancelled
+  GraphLayout layout = limit_ > 0 ? made_for_report(nodes) : made(nodes, wait);  // which may be cancelled
   if (boxes_ > kMostKnown) {
     known_.clear();
     boxes_ = 0;
@@ -218,15 +225,19 @@ const GraphLayout& KnownLayouts::of(const std::vector<LayerNode>& nodes, std::si
   return known_[std::move(key)] = std::move(layout);
 }
 
-GraphLayout KnownLayouts::made(const std::vector<LayerNode>& nodes, std::size_t most_for_graphviz) {
-  const bool in_report = limit_ != std::size_t(-1), small = nodes.size() <= kSmallGraph;
-  if (in_report && (small || nodes.size() > left_)) {
-    GraphLayout simple{lay_out(nodes, kPageSizes.height, kPageSizes.row, kPageSizes.gap), {}};
-    if (!small) simple.without_graphviz = fmt::format("a report gives Graphviz no more than {} boxes", limit_);
-    return simple;
-  }
-  GraphLayout layout = lay_out_graph(nodes, kPageSizes, most_for_graphviz);
-  if (in_report && layout.without_graphviz.empty()) left_ -= nodes.size();
+GraphLayout KnownLayouts::made(const std::vector<LayerNode>& nodes, bool wait) {
+  if (!wait && nodes.size() > kMostAtOnce)
+    return simple_layout(nodes, fmt::format("more than {} boxes", kMostAtOnce));
+  return GraphLayouts().of(nodes, kPageSizes, wait ? GraphLayouts::kSeconds : kSecondsAtOnce);
+}
+
+GraphLayout KnownLayouts::made_for_report(const std::vector<LayerNode>& nodes) {
+  if (nodes.size() <= kSmallGraph) return simple_layout(nodes, "");
+  if (left_ <= 0) return simple_layout(nodes, fmt::format("a report gives Graphviz {} s in all", limit_));
+  using Clock = std::chrono::steady_clock;
+  const auto start = Clock::now();
+  GraphLayout layout = for_report_.of(nodes, kPageSizes, left_);
+  left_ -= std::chrono::duration<double>(Clock::now() - start).count();
   return layout;
 }
 
@@ -248,7 +259,7 @@ PageJson graph_layout_document(const debug::BindingGraph& graph, const GraphView
     rows.push_back(std::move(row));
   }
   const std::vector<LayerNode> nodes = layer_nodes(boxes, widths);
-  const GraphLayout& made = known.of(nodes, view.wait ? kMostBoxes : kMostAtOnce);
+  const GraphLayout& made = known.of(nodes, view.wait);
   for (std::size_t b = 0; b < boxes.size(); ++b) {
     support::poll();
     rows[b]["place"] = {pixel(made.layout.places[b].x), pixel(made.layout.places[b].y), int(widths[b])};

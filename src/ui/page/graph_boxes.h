@@ -35,16 +35,19 @@ std::string scope_of(std::string_view name);
 // graph are the same.
 class KnownLayouts {
  public:
-  const GraphLayout& of(const std::vector<LayerNode>& nodes, std::size_t most_for_graphviz);
-  // For a report: Graphviz is given so many boxes in all, and no graph that is small; the others get the simple layout.
-  void limit_graphviz(std::size_t boxes) { left_ = limit_ = boxes; }
+  // `wait`: as long as for a picture; otherwise as a click is answered.
+  const GraphLayout& of(const std::vector<LayerNode>& nodes, bool wait);
+  // For a report: Graphviz has so many seconds in all, and no graph that is small; the others get the simple layout.
+  void limit_graphviz(double seconds) { left_ = limit_ = seconds; }
 
  private:
-  GraphLayout made(const std::vector<LayerNode>& nodes, std::size_t most_for_graphviz);
+  GraphLayout made(const std::vector<LayerNode>& nodes, bool wait);
+  GraphLayout made_for_report(const std::vector<LayerNode>& nodes);
 
-  std::map<std::string, GraphLayout> known_;  // by the limit, widths and inputs
+  std::map<std::string, GraphLayout> known_;  // by `wait`, widths and inputs
   std::size_t boxes_ = 0;                     // of all of them
-  std::size_t left_ = std::size_t(-1), limit_ = std::size_t(-1);
+  GraphLayouts for_report_;
+  double left_ = 0, limit_ = 0;  // seconds; 0: this is no report
 };
 
 // `boxes`, `width`, `height`, `curved`, `without_graphviz`, as docs/page.md has them.

@@ -106,10 +106,11 @@ TEST_CASE("our own layout: thousands of layers do not drift to one side") {
 }
 
 TEST_CASE("the layout by Graphviz: nodes below their inputs, edges beside the boxes") {
+  Graphviz graphviz;
   for (const int blocks : {1, 2, 5, 12, 80}) {
     const auto nodes = residual_blocks(blocks);
     std::string why;
-    const auto layout = graphviz_layout(nodes, kTestHeight, kTestRow, kTestGap, why);
+    const auto layout = graphviz.layout(nodes, kTestHeight, kTestRow, kTestGap, 60, why);
     if (!layout && why == "Graphviz is not installed") {
       MESSAGE("skipped: Graphviz is not installed");
       return;
@@ -119,6 +120,16 @@ TEST_CASE("the layout by Graphviz: nodes below their inputs, edges beside the bo
     CHECK(layout->curved);
     check_layout(*layout, nodes);
   }
+}
+
+TEST_CASE("after a graph for which there was no time the next one is laid out") {
+  Graphviz graphviz;
+  std::string why;
+  CHECK(!graphviz.layout(residual_blocks(80), kTestHeight, kTestRow, kTestGap, 0, why));
+  CHECK(why == "Graphviz needs more than 0 s");
+  why.clear();
+  if (!graphviz.layout(residual_blocks(2), kTestHeight, kTestRow, kTestGap, 60, why))
+    CHECK(why == "Graphviz is not installed");
 }
 
 TEST_CASE("an empty graph, and one node") {

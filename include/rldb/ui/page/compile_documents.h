@@ -23,8 +23,8 @@ class CompileDocuments {
   CompileDocuments(session::Session& session, const debug::Debugger* debugger);
   ~CompileDocuments();
 
-  // Layouts take Graphviz's time for so many boxes in all; later ones are simple ones.
-  void limit_graphviz(std::size_t boxes);
+  // Graphviz has so long for the layouts of all graphs; later ones are simple ones.
+  void limit_graphviz(double seconds);
   // Changes with the program: then everything below may differ.
   std::size_t number();
   // The versions, the functions, the kernels; `document` is the number.

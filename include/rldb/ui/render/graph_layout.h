@@ -4,7 +4,7 @@
 // been asked, our own layers do (layers.h).
 #pragma once
 
-#include <cstddef>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -19,9 +19,6 @@ struct GraphSizes {
   double gap = 0;     // between neighbours
 };
 
-// Boxes for which Graphviz needs about 0.3 s, and its 10 s: more take longer than anybody waits.
-constexpr std::size_t kMostAtOnce = 1000, kMostBoxes = 5000;
-
 struct GraphLayout {
   LayerLayout layout;
   std::string without_graphviz;  // why it is not Graphviz's; empty: it is
@@ -31,7 +28,23 @@ struct GraphLayout {
 // first 8 from one node.
 void leave_out_edges(std::vector<LayerNode>& nodes);
 
-// Graphviz is not asked for more than `most_boxes`.
-GraphLayout lay_out_graph(const std::vector<LayerNode>& nodes, const GraphSizes& sizes, std::size_t most_boxes);
+class Graphviz;
+
+// Lays graphs out, one after the other. With the first a process of Graphviz's begins, which lives as long as this.
+class GraphLayouts {
+ public:
+  GraphLayouts();
+  ~GraphLayouts();
+  GraphLayouts(const GraphLayouts&) = delete;
+  GraphLayouts& operator=(const GraphLayouts&) = delete;
+
+  // The longest that anybody waits for one picture.
+  static constexpr double kSeconds = 10;
+  // Graphviz is given so long, and graphs of 5,000 boxes at the most.
+  GraphLayout of(const std::vector<LayerNode>& nodes, const GraphSizes& sizes, double seconds = kSeconds);
+
+ private:
+  std::unique_ptr<Graphviz> graphviz_;
+};
 
 }  // namespace rldb::ui

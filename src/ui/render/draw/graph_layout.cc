@@ -17,6 +17,7 @@ constexpr std::size_t kLongestEdge = 40;
 // Edges that leave a box. A value that more bindings read (a table that every head of an attention slices) would pull
 // all of them into one row.
 constexpr int kMostEdges = 8;
+constexpr std::size_t kMostBoxes = 5000;  // more take longer than anybody waits
 
 }  // namespace
 
@@ -29,11 +30,14 @@ void leave_out_edges(std::vector<LayerNode>& nodes) {
     });
 }
 
-GraphLayout lay_out_graph(const std::vector<LayerNode>& nodes, const GraphSizes& sizes, std::size_t most_boxes) {
+GraphLayouts::GraphLayouts() : graphviz_(std::make_unique<Graphviz>()) {}
+GraphLayouts::~GraphLayouts() = default;
+
+GraphLayout GraphLayouts::of(const std::vector<LayerNode>& nodes, const GraphSizes& sizes, double seconds) {
   GraphLayout made;
-  if (nodes.size() > most_boxes)
-    made.without_graphviz = fmt::format("Graphviz is not asked for more than {} boxes", most_boxes);
-  else if (auto layout = graphviz_layout(nodes, sizes.height, sizes.row, sizes.gap, made.without_graphviz))
+  if (nodes.size() > kMostBoxes)
+    made.without_graphviz = fmt::format("Graphviz is not asked for more than {} boxes", kMostBoxes);
+  else if (auto layout = graphviz_->layout(nodes, sizes.height, sizes.row, sizes.gap, seconds, made.without_graphviz))
     made.layout = *std::move(layout);
   if (!made.without_graphviz.empty()) made.layout = lay_out(nodes, sizes.height, sizes.row, sizes.gap);
   return made;

@@ -130,7 +130,7 @@ void draw_node(Svg& svg, const DrawnNode& node, double width, double x, double y
 GraphPicture graph_picture(const BindingGraph& graph) {
   GraphPicture picture;
   const Drawing drawing = drawing_of(graph);
-  GraphLayout made = lay_out_graph(drawing.layout, {kBoxHeight, kLayerStep, kBetween}, kMostBoxes);
+  GraphLayout made = GraphLayouts().of(drawing.layout, {kBoxHeight, kLayerStep, kBetween});
   const LayerLayout& layout = made.layout;
   picture.without_graphviz = std::move(made.without_graphviz);
   std::string title = fmt::format("bindings of {}", graph.function);

@@ -1,4 +1,4 @@
-// Writes the graph as numbers, lets a child process lay it out, and reads the positions from a pipe.
+// Writes graphs as numbers into a pipe, lets a child process lay them out, and reads the positions from another.
 #include "ui/render/draw/graphviz.h"
 
 #include <fcntl.h>
@@ -15,7 +15,9 @@
 #include <charconv>
 #include <chrono>
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <string_view>
 
 #include "rldb/support/cancel.h"
@@ -27,7 +29,7 @@ namespace rldb::ui {
 
 namespace {
 
-constexpr int kSeconds = 10;
+constexpr rlim_t kMostSeconds = 60;             // of the processor, for all graphs of a child
 constexpr rlim_t kMostBytes = rlim_t(2) << 30;  // besides those that the process has already
 constexpr double kPointsPerInch = 72;
 constexpr std::size_t kLarge = 500;  // nodes, from which crossings are searched for less long
@@ -47,13 +49,19 @@ std::string layout_request(const std::vector<LayerNode>& nodes, double height, d
   return dot + "}\n";
 }
 
+bool send(int to, std::string_view text) {
+  const std::uint64_t size = text.size();
+  const std::string_view head(reinterpret_cast<const char*>(&size), sizeof size);
+  return support::write_all(to, std::string(head).append(text)) == 0;
+}
+
 // A fork of the session: nothing of it, neither its exceptions nor its signal handlers, may act in its name.
-[[noreturn]] void lay_out_in_child(const std::string& dot, int to) noexcept {
+void leave_the_session() {
   for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTERM, SIGHUP, SIGPIPE})
     ::signal(signal, SIG_DFL);
   ::signal(SIGINT, SIG_IGN);  // ^C is for the session, which ends this process
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  const rlimit cpu{kSeconds + 1, kSeconds + 1}, no_core{0, 0};
+  const rlimit cpu{kMostSeconds, kMostSeconds}, no_core{0, 0};
   ::setrlimit(RLIMIT_CPU, &cpu);
   ::setrlimit(RLIMIT_CORE, &no_core);
   std::size_t pages = 0;
@@ -67,27 +75,56 @@ std::string layout_request(const std::vector<LayerNode>& nodes, double height, d
   // The library writes warnings of its own.
   if (const int null = ::open("/dev/null", O_RDWR); null >= 0)
     for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(null, stream);
-  std::string text;
-  const bool good = graphviz_positions(dot, text);
-  text.insert(text.begin(), good ? kLaidOut : kRefused);
-  if (good) text += "end\n";
-  support::write_all(to, text);
+}
+
+bool read_exactly(int from, char* at, std::size_t size) {
+  while (size > 0) {
+    const ssize_t n = ::read(from, at, size);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    at += n;
+    size -= std::size_t(n);
+  }
+  return true;
+}
+
+[[noreturn]] void lay_out_in_child(int from, int to) noexcept {
+  leave_the_session();
+  std::uint64_t size = 0;
+  while (read_exactly(from, reinterpret_cast<char*>(&size), sizeof size)) {
+    std::string dot(size, ' '), text;
+    if (!read_exactly(from, dot.data(), dot.size())) break;
+    const bool good = graphviz_positions(dot, text);
+    text.insert(text.begin(), good ? kLaidOut : kRefused);
+    if (good) text += "end\n";
+    if (!send(to, text)) break;
+  }
   ::_exit(0);
 }
 
+}  // namespace
+
 class LayoutChild {
  public:
-  explicit LayoutChild(const std::string& dot) {
-    int ends[2];
-    if (::pipe2(ends, O_CLOEXEC) != 0) return;
-    std::fflush(nullptr);
-    pid_ = ::fork();
-    if (pid_ == 0) lay_out_in_child(dot, ends[1]);
-    ::close(ends[1]);
-    fd_ = ends[0];
+  LayoutChild() {
+    int requests[2], answers[2];
+    if (::pipe2(requests, O_CLOEXEC) != 0) return;
+    to_ = requests[1];
+    if (::pipe2(answers, O_CLOEXEC) == 0) {
+      from_ = answers[0];
+      std::fflush(nullptr);
+      pid_ = ::fork();
+      if (pid_ == 0) {
+        ::close(to_);  // the child ends when the session has closed it
+        lay_out_in_child(requests[0], answers[1]);
+      }
+      ::close(answers[1]);
+    }
+    ::close(requests[0]);
   }
   ~LayoutChild() {
-    if (fd_ >= 0) ::close(fd_);
+    for (const int fd : {to_, from_})
+      if (fd >= 0) ::close(fd);
     if (pid_ <= 0) return;
     ::kill(pid_, SIGKILL);
     while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) continue;
@@ -95,28 +132,35 @@ class LayoutChild {
   LayoutChild(const LayoutChild&) = delete;
   LayoutChild& operator=(const LayoutChild&) = delete;
 
-  // False: its time is over.
-  bool read_all(std::string& bytes) {
+  // Nothing: its time is over. An incomplete answer: it has ended.
+  std::optional<std::string> ask(const std::string& request, double seconds) {
     using Clock = std::chrono::steady_clock;
-    const auto until = Clock::now() + std::chrono::seconds(kSeconds);
-    while (fd_ >= 0 && pid_ > 0) {
+    const auto until = Clock::now() + std::chrono::duration<double>(seconds);
+    // It reads before it writes, and it reads everything: this does not wait for long.
+    if (pid_ <= 0 || !send(to_, request)) return std::string();
+    std::string bytes;
+    std::uint64_t size = 0;
+    while (bytes.size() < sizeof size || bytes.size() - sizeof size < size) {
       support::poll();
-      if (Clock::now() > until) return false;
-      ::pollfd ready{fd_, POLLIN, 0};
+      if (Clock::now() > until) return std::nullopt;
+      ::pollfd ready{from_, POLLIN, 0};
       if (::poll(&ready, 1, 20) <= 0) continue;
       char buffer[1 << 14];
-      const ssize_t n = ::read(fd_, buffer, sizeof buffer);
+      const ssize_t n = ::read(from_, buffer, sizeof buffer);
       if (n < 0 && errno == EINTR) continue;
-      if (n <= 0) break;
+      if (n <= 0) return std::string();
       bytes.append(buffer, std::size_t(n));
+      if (bytes.size() >= sizeof size) std::memcpy(&size, bytes.data(), sizeof size);
     }
-    return true;
+    return bytes.substr(sizeof size);
   }
 
  private:
   pid_t pid_ = -1;
-  int fd_ = -1;
+  int to_ = -1, from_ = -1;
 };
+
+namespace {
 
 // Takes the next number of a line; `,` and blanks separate them.
 bool take_number(std::string_view& line, double& number) {
@@ -209,21 +253,29 @@ class PositionReader {
 
 }  // namespace
 
-std::optional<LayerLayout> graphviz_layout(const std::vector<LayerNode>& nodes, double height, double row, double gap,
-                                           std::string& why) {
+Graphviz::Graphviz() = default;
+Graphviz::~Graphviz() = default;
+
+std::optional<LayerLayout> Graphviz::layout(const std::vector<LayerNode>& nodes, double height, double row, double gap,
+                                            double seconds, std::string& why) {
   if (nodes.empty()) return LayerLayout{};
-  std::string answer;
-  LayoutChild child(layout_request(nodes, height, row, gap));
-  if (!child.read_all(answer)) {
-    why = fmt::format("Graphviz needs more than {} s", kSeconds);
+  // Kept for the next graph only if all goes well: otherwise it may still be at work on this one.
+  std::unique_ptr<LayoutChild> child = child_ ? std::move(child_) : std::make_unique<LayoutChild>();
+  const auto answer = child->ask(layout_request(nodes, height, row, gap), seconds);
+  if (!answer) {
+    why = fmt::format("Graphviz needs more than {:.2g} s", seconds);
     return std::nullopt;
   }
-  if (answer.starts_with(kRefused)) {
-    why = answer.substr(1);
+  if (answer->starts_with(kRefused)) {
+    why = answer->substr(1);
     return std::nullopt;
   }
-  auto layout = answer.starts_with(kLaidOut) ? PositionReader(nodes, height, row).read(answer.substr(1)) : std::nullopt;
-  if (!layout) why = "Graphviz failed";
+  auto layout =
+      answer->starts_with(kLaidOut) ? PositionReader(nodes, height, row).read(answer->substr(1)) : std::nullopt;
+  if (!layout)
+    why = "Graphviz failed";
+  else
+    child_ = std::move(child);
   return layout;
 }
 

@@ -1,6 +1,7 @@
-// A layered layout by Graphviz, made in a process of its own with limits of time and memory.
+// Layered layouts by Graphviz, made in a process of its own with limits of time and memory.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,8 +10,24 @@
 
 namespace rldb::ui {
 
-// Units as for `lay_out`. None: `why` says so in a few words (`Graphviz is not installed`). ^C ends it (support::poll).
-std::optional<LayerLayout> graphviz_layout(const std::vector<LayerNode>& nodes, double height, double row, double gap,
-                                           std::string& why);
+class LayoutChild;
+
+// The process begins with the first graph, takes one after the other, and ends with this object, after a failure, and
+// when its time is over.
+class Graphviz {
+ public:
+  Graphviz();
+  ~Graphviz();
+  Graphviz(const Graphviz&) = delete;
+  Graphviz& operator=(const Graphviz&) = delete;
+
+  // Units as for `lay_out`. None: `why` says so in a few words (`Graphviz is not installed`). ^C ends it
+  // (support::poll).
+  std::optional<LayerLayout> layout(const std::vector<LayerNode>& nodes, double height, double row, double gap,
+                                    double seconds, std::string& why);
+
+ private:
+  std::unique_ptr<LayoutChild> child_;
+};
 
 }  // namespace rldb::ui

@@ -24,7 +24,7 @@ struct Preloaded {
   void* address;
 };
 
-struct Graphviz {
+struct Functions {
   Context* (*context)(const Preloaded* plugins, int demand_loading);
   int (*layout)(Context*, Graph*, const char* engine);
   void (*attach)(Graph*);
@@ -45,7 +45,7 @@ bool take(void* library, const char* name, F& into, std::string& why) {
 }
 
 // libcgraph's functions are found through libgvc, which needs it.
-bool take_all(void* library, Graphviz& g, std::string& why) {
+bool take_all(void* library, Functions& g, std::string& why) {
   return take(library, "gvContextPlugins", g.context, why) && take(library, "gvLayout", g.layout, why) &&
          take(library, "attach_attrs", g.attach, why) && take(library, "agmemread", g.read, why) &&
          take(library, "agfstnode", g.first_node, why) && take(library, "agnxtnode", g.next_node, why) &&
@@ -54,7 +54,7 @@ bool take_all(void* library, Graphviz& g, std::string& why) {
 }
 
 // Only the plugin with the layout is loaded, not those that draw, with their dozens of libraries.
-void* open_layout_plugin(const Graphviz& g, std::string& why) {
+void* open_layout_plugin(const Functions& g, std::string& why) {
   Dl_info where{};
   if (!::dladdr(reinterpret_cast<void*>(g.layout), &where) || !where.dli_fname) return nullptr;
   const std::string path(where.dli_fname);
@@ -68,7 +68,7 @@ void* open_layout_plugin(const Graphviz& g, std::string& why) {
   return symbol;
 }
 
-std::string written_positions(const Graphviz& g, Graph* graph) {
+std::string written_positions(const Functions& g, Graph* graph) {
   const auto value = [&](void* of, const char* name) {
     const char* text = g.attribute(of, name);
     return std::string(text ? text : "");
@@ -90,7 +90,7 @@ bool graphviz_positions(const std::string& dot, std::string& out) {
     out = "Graphviz is not installed";
     return false;
   }
-  Graphviz g{};
+  Functions g{};
   if (!take_all(library, g, out)) return false;
   void* plugin = open_layout_plugin(g, out);
   if (!plugin) return false;
