@@ -576,6 +576,19 @@ TEST_CASE("lines that the grammar joins: a decorator without its name, an import
   check("R.output(gv)", "R.output(gv)", "R.output(gv)\n", "        with R.dataflow()\n");
 }
 
+TEST_CASE("a decorator above a deeper header without its colon") {
+  std::string text(kModule);
+  const std::size_t at = text.find("    def loose");
+  const std::size_t colon = text.find(":\n", at);
+  text.replace(colon, 2, "\n    ");
+  source::SourceManager sources;
+  Document document(sources, "test.py", text);
+  CHECK(difference(document, sources) == "");
+  const auto place = static_cast<std::uint32_t>(at);
+  REQUIRE(document.edit(place, place, "    "));
+  CHECK(difference(document, sources) == "");
+}
+
 TEST_CASE("an `else` with its block on its line is one wherever it was met before") {
   std::string text(kModule);
   const std::string_view lines = "else:\n            w";

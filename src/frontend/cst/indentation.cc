@@ -199,4 +199,67 @@ bool may_misplace(std::string_view removed, std::string_view inserted, std::stri
          begins_block(new_line);
 }
 
+namespace {
+
+constexpr std::size_t kMostWithoutBlock = 500;
+
+// Counts headers that no deeper line follows.
+class HeaderCount {
+ public:
+  explicit HeaderCount(std::string_view text) : text_(text) {}
+  // The next line with code: where that begins, and its column.
+  void add(std::size_t begin, std::size_t column, bool in_brackets) {
+    if (is_header_ && column <= column_ && count_++ == 0) first_ = header_;
+    const std::string_view line = text_.substr(begin, std::min(text_.find('\n', begin), text_.size()) - begin);
+    is_header_ = false;
+    column_ = column;
+    if (std::string_view("cdeftiw").find(line[0]) == std::string_view::npos || !begins_block(line)) return;
+    const std::string_view code = code_of(line);
+    header_ = {static_cast<std::uint32_t>(begin + code.size()), code.ends_with(':')};
+    // `if x: y = 1` has its block; `[x` / `for x in y]` is a value.
+    const std::string_view word = first_word(line);
+    const bool is_value = in_brackets && (word == "for" || word == "if" || word == "else");
+    is_header_ = header_.has_colon || (!is_value && !has_header_colon(code));
+  }
+  bool is_full() const { return count_ > kMostWithoutBlock; }
+  std::optional<HeaderWithoutBlock> first() const { return is_full() ? std::optional(first_) : std::nullopt; }
+
+ private:
+  std::string_view text_;
+  std::size_t count_ = 0;
+  bool is_header_ = false;  // the line before
+  std::size_t column_ = 0;
+  HeaderWithoutBlock header_, first_;
+};
+
+}  // namespace
+
+std::optional<HeaderWithoutBlock> find_many_without_block(std::string_view text) {
+  const auto code_at = [&](std::size_t line) { return std::min(text.find_first_not_of(" \t\r\f", line), text.size()); };
+  const auto is_code = [&](std::size_t at) { return at < text.size() && text[at] != '\n' && text[at] != '#'; };
+  HeaderCount lines(text);
+  for (std::size_t at = 0; at < text.size() && !lines.is_full(); at = std::min(text.find('\n', at), text.size()) + 1)
+    if (const std::size_t begin = code_at(at); is_code(begin)) lines.add(begin, begin - at, false);
+  if (!lines.is_full()) return std::nullopt;
+  // Some may be in strings or brackets.
+  HeaderCount exact(text);
+  int depth = 0;
+  for (std::size_t at = 0, line = 0; at < text.size() && !exact.is_full();) {
+    if (at == line)
+      if (const std::size_t begin = code_at(at); is_code(begin)) exact.add(begin, begin - at, depth > 0);
+    const char c = text[at];
+    if (c == '#') {
+      at = std::min(text.find('\n', at), text.size());
+    } else if (c == '"' || c == '\'') {
+      bool open = false;
+      at = skip_string(text, at, text.size(), open);
+    } else {
+      if (c == '\n') line = at + 1;
+      depth += c == '(' || c == '[' || c == '{' ? 1 : c == ')' || c == ']' || c == '}' ? -1 : 0;
+      ++at;
+    }
+  }
+  return exact.first();
+}
+
 }  // namespace rldb::frontend::cst

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -26,5 +27,13 @@ std::vector<Misplaced> find_misplaced(std::string_view text);
 // comment, a header. The lines: with the edit, and what is before it in the line.
 bool may_misplace(std::string_view removed, std::string_view inserted, std::string_view old_line,
                   std::string_view new_line, std::string_view line_before);
+
+// The runtime recovers from headers without a block in a time that is quadratic in their number: a text with more than
+// 500 of them is not given to it. The first one; nothing: there are few.
+struct HeaderWithoutBlock {
+  std::uint32_t end = 0;  // of its line's code
+  bool has_colon = false;
+};
+std::optional<HeaderWithoutBlock> find_many_without_block(std::string_view text);
 
 }  // namespace rldb::frontend::cst

@@ -184,11 +184,25 @@ struct Reading {
 
 }  // namespace
 
-TreePtr parse_statement(std::string_view text, std::uint32_t begin, std::uint32_t end) {
+// What has to follow statements that stand in a text of their own: the definition or the block that is missing, or just
+// another line.
+static std::string line_behind(std::string_view statements) {
+  if (statements.starts_with('@')) return "\ndef _():\n    pass\n";
+  if (begins_block(statements)) return "\n    pass\n";
+  const std::string_view last = statements.substr(statements.rfind('\n') + 1);
+  const std::size_t indent = std::min(last.find_first_not_of(' '), last.size());
+  const std::string_view code = last.substr(indent);
+  const bool ends_in_header = last.size() < statements.size() && !code.starts_with('@') && begins_block(code);
+  return ends_in_header ? "\n" + std::string(indent + 4, ' ') + "pass\n" : "\nimport _\n";
+}
+
+TreePtr parse_statement(std::string_view text, std::uint32_t begin, std::uint32_t end, std::string* alone) {
   thread_local ParserPtr parser = make_parser();
-  std::string alone(text.substr(begin, end - begin));
-  alone += !begins_block(alone) ? "\nimport _\n" : alone.starts_with('@') ? "\ndef _():\n    pass\n" : "\n    pass\n";
-  return parse_text(parser.get(), nullptr, alone);
+  std::string own(text.substr(begin, end - begin));
+  own += line_behind(own);
+  TreePtr tree = parse_text(parser.get(), nullptr, own);
+  if (alone) *alone = std::move(own);
+  return tree;
 }
 
 namespace {
@@ -457,6 +471,8 @@ LiveTree::Changed LiveTree::edit(const Edit& edit, std::string_view text) {
   impl_->reading = std::move(now);
   return changed;
 }
+
+LiveParts parts_of(const LiveTree& tree) { return {tree.impl_->root(), tree.impl_->reading.cut_out.statements}; }
 
 Tree LiveTree::copy(source::FileId file, const TreeOptions& options) const {
   Tree out = impl_->empty_tree(file);

@@ -48,6 +48,8 @@ Tree parse_tree(source::FileId file, std::string_view text, const TreeOptions& o
 
 // Relay text has no statements cut out: relay/units.h finds its damage, and a damaged text is parsed from its
 // beginning.
+struct LiveParts;  // ts_parser.h
+
 class LiveTree {
  public:
   explicit LiveTree(Grammar grammar = Grammar::TvmScript);
@@ -87,6 +89,7 @@ class LiveTree {
   Tree copy_node(source::FileId file, Kind kind, std::uint32_t begin, const TreeOptions& options = {}) const;
 
  private:
+  friend LiveParts parts_of(const LiveTree& tree);
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
