@@ -180,8 +180,9 @@ std::string places_of(const Session& session) {
     text += std::to_string(span.begin) + "-" + std::to_string(span.end) + " ";
   };
   for (const ir::ModuleEntry& e : session.module()->entries) add(e.function);
-  for (const ir::BindingBlock* block : ir::cast<ir::Function>(session.module()->find("main"))->body->blocks)
-    for (const ir::Binding* b : block->bindings) add(b);
+  if (const auto* main = ir::as<ir::Function>(session.module()->find("main")))
+    for (const ir::BindingBlock* block : main->body->blocks)
+      for (const ir::Binding* b : block->bindings) add(b);
   return text;
 }
 
@@ -194,10 +195,10 @@ TEST_CASE("Relay text that is translated to Relax is edited, too") {
   const std::string places = places_of(e.session);
   Session::Snapshot before = e.session.snapshot();
   session::TextChange change;
-  REQUIRE(e.session.edit_text("// a line\n" + relay_with("multiply(%y", "add(%y"), e.diagnostics, &change));
+  REQUIRE(e.session.edit_text(relay_with("  let %z = multiply(%y, %0);", "\n  let %z = add(%y, %0);"), e.diagnostics, &change));
   CHECK(!change.whole);
-  CHECK(change.statements == 1);
-  CHECK(change.moved_line(10) == 11);
+  CHECK(change.functions == 1);
+  CHECK(change.moved_line(11) == 12);
   CHECK(change.passes == std::vector<std::string>{"LegalizeOps"});
   e.session.restore(std::move(before));
   CHECK(e.session.module() == module);

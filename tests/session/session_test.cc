@@ -117,9 +117,10 @@ TEST_CASE("an entry asks for the values that it names, and copies none") {
   CHECK(s.find_value("lv8")->as_int() == 1);
   CHECK(s.find_value("lv9")->as_int() == 2);
   source::Diagnostics misspelt;
-  CHECK_FALSE(s.enter("z = lv_9", misspelt).ok);
+  REQUIRE(s.enter("product = lv9", d).ok);
+  CHECK_FALSE(s.enter("z = prodct", misspelt).ok);
   REQUIRE(misspelt.has_errors());
-  CHECK(misspelt.all()[0].hint.find("lv9") != std::string::npos);
+  CHECK(misspelt.all()[0].hint.find("product") != std::string::npos);
 }
 
 TEST_CASE("a build is kept until the version or an option changes") {

@@ -488,6 +488,8 @@ TSNode LiveTree::Impl::find(Kind kind, std::uint32_t begin, Place& place) const 
     place.begin = ts_node_start_byte(node);
     if (place.kind == kind && place.begin == begin) {
       place.end = ts_node_end_byte(node);
+      const TSNode body = ts_node_child_by_field_name(node, "body", 4);
+      place.body = ts_node_is_null(body) ? place.end : ts_node_start_byte(body);
       return node;
     }
     place.sibling_counts.push_back(ts_node_child_count(node));

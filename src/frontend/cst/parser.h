@@ -79,6 +79,7 @@ class LiveTree {
     Kind kind = Kind::Other;
     std::uint32_t begin = 0;
     std::uint32_t end = 0;
+    std::uint32_t body = 0;                     // where its block begins, if it has one
     std::uint32_t depth = 0;                    // 0 is the root
     std::vector<std::uint32_t> sibling_counts;  // children of each node on the path to it, the root's first
   };
