@@ -263,8 +263,7 @@ EntryResult Session::enter(std::string_view text, Diagnostics& out, const EntryR
   EntryValues values{values_, {}};
   SymbolTable symbols = symbols_;
   const SessionNames names(values_, symbols_);
-  const frontend::ParseResult parsed =
-      frontend::parse_input(*ctx_, sources_, file, {staged, {}, {}, &names}, out);
+  const frontend::ParseResult parsed = frontend::parse_input(*ctx_, sources_, file, {staged, {}, {}, &names}, out);
   if (!parsed.ok) return result;
 
   for (const frontend::ParsedItem& item : parsed.items) {
@@ -353,8 +352,7 @@ std::optional<Value> Session::evaluate_with(std::string_view text, std::span<con
   for (const auto& [name, value] : scope) put(*ctx_, values.named, name, value);
   const SessionNames names(values.named, symbols_);
   const source::FileId file = sources_.add("<expression>", std::string(text));
-  const frontend::ParseResult parsed =
-      frontend::parse_input(*ctx_, sources_, file, {module(), {}, {}, &names}, out);
+  const frontend::ParseResult parsed = frontend::parse_input(*ctx_, sources_, file, {module(), {}, {}, &names}, out);
   if (!parsed.ok) return std::nullopt;
   if (parsed.items.size() != 1 || parsed.items[0].kind != frontend::ItemKind::Expression) {
     out.add({file, 0, std::uint32_t(text.size())}, source::message(diag::NoSuchThing, "expression", text));
@@ -369,8 +367,7 @@ const ir::Type* Session::type_of(std::string_view text, Diagnostics& out) {
   }
   const source::FileId file = sources_.add(fmt::format("<prompt:{}>", ++engines_->entries), std::string(text));
   const SessionNames names(values_, symbols_);
-  const frontend::ParseResult parsed =
-      frontend::parse_input(*ctx_, sources_, file, {module(), {}, {}, &names}, out);
+  const frontend::ParseResult parsed = frontend::parse_input(*ctx_, sources_, file, {module(), {}, {}, &names}, out);
   if (!parsed.ok || parsed.items.empty()) return nullptr;
   const frontend::ParsedItem& last = parsed.items.back();
   if (last.var) return last.var->type;

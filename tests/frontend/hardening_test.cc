@@ -99,7 +99,8 @@ TEST_CASE("fields of fields of tensors") {
 
 TEST_CASE("thousands of headers without a block are one error, and no time is spent on them") {
   const std::string module =
-      "@I.ir_module\nclass M:\n    @T.prim_func(s_tir=True)\n    def f(A: T.Buffer((4,), \"float32\")):\n        T.evaluate(0)\n";
+      "@I.ir_module\nclass M:\n    @T.prim_func(s_tir=True)\n    def f(A: T.Buffer((4,), \"float32\")):\n        "
+      "T.evaluate(0)\n";
   for (const char* line : {" if x:\n", "with R.dataflow()\n", "for i in\n", "        elif x:\n", "   class M:\n"}) {
     std::string text = module, lines;
     for (int i = 0; i < 20'000; ++i) lines += line;
@@ -117,7 +118,8 @@ TEST_CASE("thousands of headers without a block are one error, and no time is sp
   open.insert(module.find("A: T.Buffer"), "\n" + lines);
   CHECK(Reading(open).diagnostics.error_count() == 1);
   // Not headers: in brackets and strings, or with their block on their line.
-  std::string good = "@I.ir_module\nclass M:\n    @R.function\n    def main(x: R.Tensor((4,), \"float32\")):\n        \"\"\"\n";
+  std::string good =
+      "@I.ir_module\nclass M:\n    @R.function\n    def main(x: R.Tensor((4,), \"float32\")):\n        \"\"\"\n";
   for (int i = 0; i < 600; ++i) good += "for more\n";
   good += "\"\"\"\n        return x\n";
   CHECK(Reading(good).diagnostics.error_count() == 0);

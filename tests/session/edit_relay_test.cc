@@ -195,7 +195,8 @@ TEST_CASE("Relay text that is translated to Relax is edited, too") {
   const std::string places = places_of(e.session);
   Session::Snapshot before = e.session.snapshot();
   session::TextChange change;
-  REQUIRE(e.session.edit_text(relay_with("  let %z = multiply(%y, %0);", "\n  let %z = add(%y, %0);"), e.diagnostics, &change));
+  REQUIRE(e.session.edit_text(relay_with("  let %z = multiply(%y, %0);", "\n  let %z = add(%y, %0);"), e.diagnostics,
+                              &change));
   CHECK(!change.whole);
   CHECK(change.functions == 1);
   CHECK(change.moved_line(11) == 12);

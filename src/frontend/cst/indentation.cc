@@ -15,6 +15,7 @@ struct CodeLine {
   std::uint32_t begin = 0;  // of the code
   std::uint32_t column = 0;
   bool opens = false;  // its last character is `:`
+  bool unfinished = false;
 };
 
 class LineScan {
@@ -75,6 +76,8 @@ class LineScan {
     }
     at_ = std::min(at_, text_.size());
     lines_.back().opens = last < text_.size() && text_[last] == ':';
+    if (last < text_.size() && depth <= 0)
+      lines_.back().unfinished = ends_in_operator(text_.substr(lines_.back().begin, last + 1 - lines_.back().begin));
   }
   static bool is_special(char c) {
     static constexpr auto kSpecial = [] {
@@ -118,7 +121,8 @@ class Blocks {
       }
       while (column < levels_.back()) levels_.pop_back();
       while (!blocks_.empty() && column < blocks_.back()) blocks_.pop_back();
-      note_part(lines_[i]);
+      if (!note_part(lines_[i]) && lines_[i].unfinished)
+        found_.push_back({lines_[i].begin, column, false, false, true});
       opened = lines_[i].opens;
       header = column;
     }
@@ -136,12 +140,13 @@ class Blocks {
     return first_word(line);
   }
   // The first word of the last line at each level tells what a part may continue.
-  void note_part(const CodeLine& line) {
+  bool note_part(const CodeLine& line) {
     last_words_.resize(levels_.size());
     const std::string_view word = keyword_of(text_.substr(line.begin));
-    if (line.column == levels_.back() && is_part(word) && !continues(word, last_words_.back()))
-      found_.push_back({line.begin, line.column, false, true});
+    const bool lone = line.column == levels_.back() && is_part(word) && !continues(word, last_words_.back());
+    if (lone) found_.push_back({line.begin, line.column, false, true});
     last_words_.back() = word;
+    return lone;
   }
   // The first line behind a line and further simple statements, between these columns.
   std::size_t behind_simple(std::size_t line, std::uint32_t from, std::uint32_t to) const {
@@ -196,7 +201,7 @@ bool may_misplace(std::string_view removed, std::string_view inserted, std::stri
   return removed.find_first_of(kDecides) != std::string_view::npos ||
          inserted.find_first_of(kDecides) != std::string_view::npos ||
          line_before.find_first_not_of(" \t\r\f") == std::string_view::npos || begins_block(old_line) ||
-         begins_block(new_line);
+         begins_block(new_line) || ends_in_operator(code_of(old_line)) || ends_in_operator(code_of(new_line));
 }
 
 namespace {

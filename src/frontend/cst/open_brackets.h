@@ -1,5 +1,5 @@
-// The brackets that are open at a place, below the level of the grammar: what it makes of an open bracket depends on the
-// lines behind that, which may not be there yet.
+// The brackets that are open at a place, below the level of the grammar: what it makes of an open bracket depends on
+// the lines behind that, which may not be there yet.
 #pragma once
 
 #include <cstdint>

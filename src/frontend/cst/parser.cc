@@ -184,8 +184,8 @@ struct Reading {
 
 }  // namespace
 
-// What has to follow statements that stand in a text of their own: the definition or the block that is missing, or just
-// another line.
+// The line that has to follow statements that stand in a text of their own: the definition or the block that is
+// missing, or just another line.
 static std::string line_behind(std::string_view statements) {
   if (statements.starts_with('@')) return "\ndef _():\n    pass\n";
   if (begins_block(statements)) return "\n    pass\n";

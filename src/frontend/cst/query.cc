@@ -243,7 +243,7 @@ class Paint {
 
 }  // namespace
 
-// What is cut out has the colours of its own tree.
+// A statement that is cut out has the colours of its own tree.
 std::vector<Highlight> EntryTree::highlight(std::string_view text, std::size_t begin, std::size_t end) {
   const cst::HighlightQuery& query = cst::highlight_query();
   end = std::min(end, text.size());

@@ -87,8 +87,9 @@ bool Repl::is_name_of_program(std::string_view name) const {
 }
 
 // gdb's verbs win at a stop, unless the line is an assignment, an expression on a variable of that name, or the name of
-// a variable of the frame alone: whoever types `q` to see a tensor must not lose the session, nor whoever does so before
-// a run, or behind its end. Elsewhere, and for the other commands, a line is a command when it cannot be TVMScript.
+// a variable of the frame alone: whoever types `q` to see a tensor must not lose the session, nor whoever does so
+// before a run, or behind its end. Elsewhere, and for the other commands, a line is a command when it cannot be
+// TVMScript.
 Repl::Target Repl::bare_target(std::string_view entry, std::string_view word, std::string_view rest) const {
   using Kind = Target::Kind;
   const Target script{Kind::Script, nullptr, entry, {}};
