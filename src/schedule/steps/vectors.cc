@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "rldb/ir/arith.h"
 #include "rldb/ir/intrinsic/choice.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/schedule/step_id.h"
@@ -212,7 +213,10 @@ std::optional<VectorNest> match_vectors(const Scene& scene, const ir::ForStmt* l
 
 class VectorsWriter {
  public:
-  VectorsWriter(const Scene& scene, const VectorNest& v) : scene_(scene), build_(scene.ctx), v_(v) {}
+  VectorsWriter(const Scene& scene, const VectorNest& v)
+      : scene_(scene), build_(scene.ctx), v_(v), analyzer_(scene.ctx) {
+    for (const ir::Var* dim : scene.dims) analyzer_.mark_non_negative(dim);
+  }
 
   const ir::Stmt* run(const ir::ForStmt* from) {
     const ir::Stmt* body = around(0);
@@ -242,18 +246,32 @@ class VectorsWriter {
   // The value from one place of the row up to another; null: there is none.
   S values(E value, E from, E to) {
     ir::Context& ctx = build_.ctx;
-    const E count = ir::sub(ctx, to, from);
+    const E count = difference(to, from);
     if (const auto n = ir::const_int(count); n && *n <= 0) return nullptr;
     const ir::Call* choice = as_choice(value);
     if (!choice) return row(value, from, count);
     const Bounds b = *BoundsOf(scene_, v_.nest.axes.back(), v_.nest.loops.back()->extent).of(choice->args[0]);
     const auto at = [&](E e) { return ir::substitute(ctx, e, axes_); };
-    const E low = b.low ? ir::min(ctx, ir::max(ctx, at(b.low), from), to) : from;
-    const E high = b.high ? ir::max(ctx, ir::min(ctx, at(b.high), to), low) : to;
+    const E low = b.low ? least(most(at(b.low), from), to) : from;
+    const E high = b.high ? most(least(at(b.high), to), low) : to;
     std::vector<S> parts{values(choice->args[2], from, low), values(choice->args[1], low, high),
                          values(choice->args[2], high, to)};
     S inside = build_.seq(std::move(parts));
     return b.test ? ctx.if_stmt(at(b.test), inside, values(choice->args[2], from, to)) : inside;
+  }
+
+  // Of unknown lengths it may be known which is the least, and that nothing is between two of them.
+  bool up_to(E a, E b) {
+    if (ir::const_int(a) && ir::const_int(b)) return false;  // folded anyway
+    return analyzer_.prove(ir::compare(build_.ctx, ir::BinaryKind::LE, a, b));
+  }
+  E least(E a, E b) { return up_to(a, b) ? a : up_to(b, a) ? b : ir::min(build_.ctx, a, b); }
+  E most(E a, E b) { return up_to(a, b) ? b : up_to(b, a) ? a : ir::max(build_.ctx, a, b); }
+  E difference(E a, E b) {
+    const E made = ir::sub(build_.ctx, a, b);
+    if (ir::const_int(made)) return made;
+    const E simple = analyzer_.simplify(made);
+    return ir::const_int(simple) || as<ir::Var>(simple) ? simple : made;
   }
 
   S row(E value, E from, E total) {
@@ -308,6 +326,7 @@ class VectorsWriter {
   const Scene& scene_;
   Build build_;
   const VectorNest& v_;
+  ir::Analyzer analyzer_;
   ir::VarMap axes_;
 };
 

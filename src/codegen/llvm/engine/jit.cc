@@ -52,9 +52,11 @@ struct Code {
 
 class JitKernel;
 
-// Kernels that are lowered for LLVM, and wait for it, at a time: a model with more has the others lowered when some of
-// these are done.
-constexpr std::size_t kMostAhead = 256;
+// Kernels that hold what LLVM will work on: a module with more has the others lowered again.
+constexpr std::size_t kMostPrepared = 64;
+// Kernels that wait for LLVM, for each CPU that works on them, while the caller runs others. A program that runs one of a
+// thousand does not have all of them compiled.
+constexpr std::size_t kAhead = 8;
 
 // Calls of so many operations are over before LLVM's passes are: about a millisecond.
 constexpr double kShortCall = 200'000;
@@ -175,7 +177,7 @@ class JitKernel : public runtime::Kernel {
     if (any && (is_made(Tier::Full) || (shared_->has_tiers() && is_made(Tier::Quick)))) return Unit{};
     RLDB_TRY(Compiling compiling, prepare_compile(emitted_, signature_, shared_->compile_options()));
     // Its first call will use it, as far as is known.
-    if (shared_->prepared >= kMostAhead || is_short({})) return Unit{};
+    if (shared_->prepared >= kMostPrepared || is_short({})) return Unit{};
     prepared_ = std::move(compiling);
     ++shared_->prepared;
     return Unit{};
@@ -467,12 +469,11 @@ class JitKernel : public runtime::Kernel {
   bool noted_ = false;  // by the last run
 };
 
-// A program that runs a kernel runs the others of its module too, as a rule. Those that are lowered have only to be
-// queued.
+// A program that runs a kernel runs the others of its module too, as a rule.
 void Shared::compile_ahead(const std::string& now) {
   auto unfinished = std::size_t(
       std::count_if(ahead.begin(), ahead.end(), [](const auto& begun) { return !is_finished(begun.second); }));
-  for (; unfinished < kMostAhead && next < kernels.size(); ++next)
+  for (; unfinished < kAhead * jobs_beside() && next < kernels.size(); ++next)
     if (const auto kernel = kernels[next].lock()) unfinished += kernel->begin_ahead(now);
   if (next < kernels.size()) return;
   kernels.clear();
