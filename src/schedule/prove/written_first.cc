@@ -62,7 +62,8 @@ bool same_box(const Box& a, const Box& b) {
   });
 }
 
-// What a side of E // n pieces of n elements is together with the E % n elements behind them: E; null: it is none.
+// A side of E // n pieces of n elements, and the E % n elements behind them, are E elements together; null: they are
+// not of this form.
 const ir::Expr* whole_of(const Side& pieces, const Side& rest) {
   const auto* q = as<ir::BinaryExpr>(pieces.times);
   const auto* r = as<ir::BinaryExpr>(rest.times);
@@ -99,9 +100,24 @@ bool join(Box& box, const Box& next) {
   return differs != nullptr;
 }
 
+// n, or the n of T.min(n, ..).
+std::optional<std::int64_t> at_most(const ir::Expr* e, int depth = 0) {
+  if (const auto n = ir::const_int(e)) return n;
+  const auto* b = as<ir::BinaryExpr>(e);
+  if (!b || b->kind != BinaryKind::Min || depth > kDeepest) return std::nullopt;
+  const auto x = at_most(b->a, depth + 1), y = at_most(b->b, depth + 1);
+  return x && y ? std::min(*x, *y) : x ? x : y;
+}
+
 bool holds(const Side& written, const Side& read) {
   Form ahead = read.base;
   if (!add(ahead, written.base, -1) || !ahead.factors.empty() || ahead.constant < 0) return false;
+  if (!written.times && read.times) {
+    const auto most = at_most(read.times);
+    std::int64_t size = 0;
+    return most && !__builtin_mul_overflow(read.count, std::max<std::int64_t>(*most, 0), &size) &&
+           ahead.constant <= written.count - size;
+  }
   if (written.times || read.times)
     return ahead.constant == 0 && read.count == written.count && same_extent(written.times, read.times);
   return ahead.constant <= written.count - read.count;

@@ -108,7 +108,7 @@ class BoundsOf {
     const auto* b = as<ir::BinaryExpr>(e);
     return e == last_ || (b && b->kind == ir::BinaryKind::Sub && is_place(b->a));
   }
-  // What the axis is compared with if `place` is compared with `number`; null: not known. Sizes are not negative, so
+  // The axis is compared with this if `place` is compared with `number`; null: not known. Sizes are not negative, so
   // the difference does not wrap.
   const ir::Expr* compared_with(const ir::Expr* place, const ir::Expr* number) const {
     if (place == last_) return number;

@@ -230,7 +230,8 @@ std::string strided_conv(int stride, int dilation, int pad, bool channels_last) 
 }
 
 TEST_CASE("convolutions with a stride whose extents are not known") {
-  const std::vector<Dims> sizes{{{"n", 1}, {"h", 5}, {"w", 5}}, {{"n", 2}, {"h", 12}, {"w", 75}}, {{"n", 1}, {"h", 9}, {"w", 34}}};
+  const std::vector<Dims> sizes{
+      {{"n", 1}, {"h", 5}, {"w", 5}}, {{"n", 2}, {"h", 12}, {"w", 75}}, {{"n", 1}, {"h", 9}, {"w", 34}}};
   for (const bool last : {false, true}) {
     check_packed(strided_conv(2, 1, 0, last), sizes);
     check_packed(strided_conv(2, 1, 1, last), sizes);

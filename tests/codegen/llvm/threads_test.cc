@@ -178,6 +178,9 @@ TEST_CASE("threads: memory whose elements are written before they are read in ea
   CHECK(!written_first(joined("T.min(12, 96 - i * o) // 4 * 4", "T.min(12, 97 - i * o)")));
   CHECK(!written_first(joined("T.min(12, 96 - i * o) // 4 * 3", "T.min(12, 96 - i * o)")));
   CHECK(!written_first(joined("T.min(12, 95 - i * o) // 4 * 4", "T.min(12, 96 - i * o)")));
+  // A few of known ones.
+  CHECK(written_first(fill + "            for j, k in T.grid(8, T.min(i, 12)):\n                B[i, k] = R[j, k]\n"));
+  CHECK(!written_first(fill + "            for j, k in T.grid(8, T.min(i, 13)):\n                B[i, k] = R[j, k]\n"));
   // Quotients that move with a loop, also under the name of an axis.
   CHECK(!written_first(R"(
             for j in range(12):

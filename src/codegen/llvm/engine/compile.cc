@@ -229,8 +229,8 @@ const Host& host() {
   return made;
 }
 
-// A job, and what it works on and makes, which may outlive the waiting caller. After a fatal error LLVM's structures are
-// not touched again, not even to be freed.
+// A job, and what it works on and makes, which may outlive the waiting caller. After a fatal error LLVM's structures
+// are not touched again, not even to be freed.
 struct CompileJob {
   struct Made {
     std::unique_ptr<Compilation> work;

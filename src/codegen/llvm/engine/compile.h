@@ -36,8 +36,8 @@ enum class TextKind : std::uint8_t { Raw, Optimised, Assembly };
 ir::Result<Artefact> compile(const ir::PrimFunc* f, const runtime::KernelSignature& signature,
                              const CompileOptions& options);
 // The same in steps: LLVM works on a thread while the caller does other things. The function is read in the first;
-// one that cannot be compiled is refused there. LLVM begins with `queue`, when a CPU has nothing to do, with `start`, or
-// with `finish_compile`.
+// one that cannot be compiled is refused there. LLVM begins with `queue`, when a CPU has nothing to do, with `start`,
+// or with `finish_compile`.
 struct CompileJob;
 struct Compiling {
   runtime::KernelSignature signature;

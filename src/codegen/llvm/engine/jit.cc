@@ -54,8 +54,8 @@ class JitKernel;
 
 // Kernels that hold what LLVM will work on: a module with more has the others lowered again.
 constexpr std::size_t kMostPrepared = 64;
-// Kernels that wait for LLVM, for each CPU that works on them, while the caller runs others. A program that runs one of a
-// thousand does not have all of them compiled.
+// Kernels that wait for LLVM, for each CPU that works on them, while the caller runs others. A program that runs one of
+// a thousand does not have all of them compiled.
 constexpr std::size_t kAhead = 8;
 
 // Calls of so many operations are over before LLVM's passes are: about a millisecond.
@@ -81,9 +81,9 @@ struct Shared {
   std::unordered_map<std::string, std::shared_ptr<const Code>> code;  // by cache key
   std::vector<std::weak_ptr<JitKernel>> kernels;                      // as they were added
   std::size_t next = 0;                                               // of them, to be compiled ahead
-  std::unordered_map<std::string, Compiling> ahead;                   // by cache key: in the queue or begun, not asked for
-  std::size_t prepared = 0;                                           // kernels that hold what LLVM will work on
-  std::vector<std::weak_ptr<const Compiling>> improving;              // begun for kernels that run in the quick tier
+  std::unordered_map<std::string, Compiling> ahead;       // by cache key: in the queue or begun, not asked for
+  std::size_t prepared = 0;                               // kernels that hold what LLVM will work on
+  std::vector<std::weak_ptr<const Compiling>> improving;  // begun for kernels that run in the quick tier
 
   void compile_ahead(const std::string& now);  // `now`: the key of the kernel that is waited for
 

@@ -118,7 +118,7 @@ void finish(const std::shared_ptr<Job>& job) {
   job->ended.notify_all();
 }
 
-// What it does next: what is queued, or is given to it soon.
+// The next job of a thread: one that is queued, or is given to it soon.
 std::shared_ptr<Job> after(const std::shared_ptr<Job>& job) {
   constexpr auto kPatience = 1s;
   Jobs& all = jobs();
