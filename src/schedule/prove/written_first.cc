@@ -252,7 +252,12 @@ class Iteration {
 
   // A box around what all iterations read together.
   static bool widen_read(Side& side, const ir::ForStmt* loop) {
-    if (mentions(side.times, loop->var) || moves_quotient(side.base, loop->var)) return false;
+    if (mentions(side.times, loop->var)) {  // a number that changes, but stays below another
+      const auto most = at_most(side.times);
+      if (!most || __builtin_mul_overflow(side.count, std::max<std::int64_t>(*most, 0), &side.count)) return false;
+      side.times = nullptr;
+    }
+    if (moves_quotient(side.base, loop->var)) return false;
     const std::int64_t factor = side.base.factor(loop->var);
     if (factor == 0) return true;
     if (!from_zero(loop) || side.times || factor < 0) return false;

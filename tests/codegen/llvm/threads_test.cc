@@ -181,6 +181,11 @@ TEST_CASE("threads: memory whose elements are written before they are read in ea
   // A few of known ones.
   CHECK(written_first(fill + "            for j, k in T.grid(8, T.min(i, 12)):\n                B[i, k] = R[j, k]\n"));
   CHECK(!written_first(fill + "            for j, k in T.grid(8, T.min(i, 13)):\n                B[i, k] = R[j, k]\n"));
+  const std::string corner =
+      "            for j in range(8):\n                for k in range(T.min(i - j, {})):\n"
+      "                    B[i, k] = R[j, k]\n";
+  CHECK(written_first(fill + fmt::format(fmt::runtime(corner), 12)));
+  CHECK(!written_first(fill + fmt::format(fmt::runtime(corner), 13)));
   // Quotients that move with a loop, also under the name of an axis.
   CHECK(!written_first(R"(
             for j in range(12):
