@@ -330,8 +330,8 @@ bool Translator::add_inputs(Scope& scope) {
   return true;
 }
 
-// What the model says of its values, beside what they are: an exporter may have a shape wrong, a dtype that is wrong is
-// damage.
+// The types that the model declares, beside those of the values: an exporter may have a shape wrong, a dtype that is
+// wrong is damage.
 bool Translator::agrees_with_declared(const Scope& scope) {
   const pb::GraphProto& graph = model_.proto.graph();
   bool good = true;

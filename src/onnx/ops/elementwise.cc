@@ -32,6 +32,14 @@ Made negative(NodeContext& c) {
   return unary(c);
 }
 
+// Of integers too: Relax's operator takes floats.
+Made error_function(NodeContext& c) {
+  Chain m(c);
+  const Expr* x = m.in(0);
+  const DType t = m.dtype(x);
+  return m.done(m.cast(m.unary(op::Erf, t.is_float() ? x : m.cast(x, DType::Float(64))), t));
+}
+
 // NaN of NaN, as TVM's importer has it: Relax's operator compares with 0, and gives 0.
 Made sign(NodeContext& c) {
   RLDB_TRY(const ir::TensorType* t, c.type(0));

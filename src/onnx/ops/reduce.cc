@@ -37,8 +37,8 @@ Ints reduced_axes(Chain& m, const Expr* x) {
   return axes;
 }
 
-// What no elements make: an end of the dtype's range, 0 or 1, as the definitions of the reductions have it. The mean of
-// none is not defined; it is what 0 / 0 is.
+// The result over no elements: an end of the dtype's range, 0 or 1, as the definitions of the reductions have it. The
+// mean of none is not defined; it is what 0 / 0 is.
 const Expr* of_none(Chain& m, std::string_view by, DType t) {
   const double infinity = std::numeric_limits<double>::infinity();
   if (by == op::Max) return t.is_float() ? m.ctx.literal(t, -infinity) : ir::min_value(m.ctx, t);
