@@ -108,7 +108,7 @@ std::string Debugger::Impl::default_file(const CodeMap& map) const {
   return session.program_path();
 }
 
-// The first code of the bindings that a node became.
+// The first code of the bindings that a node became, each time that it was expanded.
 Debugger::Impl::Resolved Debugger::Impl::resolve_node(std::string_view label, const CodeMap& map) const {
   const onnx::Translation* model = session.program()->onnx();
   if (!model)
@@ -116,10 +116,20 @@ Debugger::Impl::Resolved Debugger::Impl::resolve_node(std::string_view label, co
   const onnx::Node* node = model->find(label);
   if (!node) {
     std::vector<std::string> labels;
-    for (const onnx::Node& n : model->nodes) labels.push_back(n.label);
+    for (const std::vector<onnx::Node>* all : {&model->nodes, &model->inner})
+      for (const onnx::Node& n : *all) labels.push_back(n.label);
     return {{}, false, unknown("node", label, labels)};
   }
   Resolved r;
+  std::vector<std::pair<std::uint32_t, int>> by_number;
+  for (std::size_t i = 0; i < map.bindings().size(); ++i)
+    if (map.has_code(int(i))) by_number.emplace_back(map.bindings()[i].node, int(i));
+  std::sort(by_number.begin(), by_number.end());
+  for (const auto& [first, last] : node->made) {
+    const auto found = std::lower_bound(by_number.begin(), by_number.end(), std::pair(first, 0));
+    if (found != by_number.end() && found->first <= last) add_sorted(r.sites, map.starts_of(found->second));
+  }
+  // Of a module that passes have rewritten: by its place.
   for (std::size_t i = 0; i < map.bindings().size() && r.sites.empty(); ++i) {
     const source::Span at = map.bindings()[i].span;
     if (at.file == node->place.file && at.begin == node->place.begin) add_sorted(r.sites, map.starts_of(int(i)));

@@ -602,7 +602,8 @@ bool Document::State::read_part(const TextEdit& edit, const cst::LiveTree::Chang
   const Face before = face_of(*m);
   const bool was_damaged = module().damaged;
   std::vector<Member*> read{m};
-  const bool unread = m->kind == cst::Kind::RelaxFunction && live.has_cut_header(m->span.begin, m->body);
+  // (A header that was typed above the first statement is the first one now.)
+  const bool unread = m->kind == cst::Kind::RelaxFunction && live.has_cut_header(m->span.begin, place->body);
   bool good = unread ? leave_unread(*m, edit)
                      : (keep != script::Keep::Nothing && read_function(*m, &edit, keep)) || read_function(*m, nullptr);
   if (good && !same_face(before, face_of(*m))) good = read_callers(*m, read);

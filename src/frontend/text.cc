@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "frontend/cst/indentation.h"
 #include "frontend/cst/parser.h"
 #include "frontend/cst/scan.h"
 #include "rldb/source/diagnostic_file.h"
@@ -60,34 +61,6 @@ void report_limit(std::string_view text, source::FileId file, std::size_t at, so
   }
   const auto begin = static_cast<std::uint32_t>(std::min(at, text.size() - 1));
   out.add({file, begin, begin + 1}, source::message(diag::NestedTooDeepText));
-}
-
-// The runtime recovers from headers without a block in a time that is quadratic in their number. The first of
-// too many; npos when there are few.
-std::size_t find_headers_without_block(std::string_view text) {
-  constexpr std::size_t kMost = 500;
-  std::size_t count = 0;
-  std::size_t first = std::string_view::npos;
-  std::size_t header = std::string_view::npos;  // indentation of the header above, if there is one
-  std::size_t colon = 0;
-  for (std::size_t at = 0; at < text.size() && count <= kMost;) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    std::string_view line = text.substr(at, end - at);
-    const std::size_t indent = line.find_first_not_of(" \t");
-    if (indent != std::string_view::npos && line[indent] != '#' && line[indent] != '\r') {
-      if (header != std::string_view::npos && indent <= header && count++ == 0) first = colon;
-      line.remove_prefix(indent);
-      while (line.ends_with(' ') || line.ends_with('\r') || line.ends_with('\t')) line.remove_suffix(1);
-      header = std::string_view::npos;
-      if (line.ends_with(':')) {
-        for (const std::string_view word : {"if", "else", "elif", "for", "while", "with", "def", "class"})
-          if (line.starts_with(word)) header = indent;
-        colon = at + indent + line.size() - 1;
-      }
-    }
-    at = end + 1;
-  }
-  return count > kMost ? first : std::string_view::npos;
 }
 
 // The `"""` or ''' that nothing closes; npos: there is none. The rest of the text is in the string: that
@@ -149,10 +122,10 @@ bool check_text(const source::Buffer& buffer, source::FileId file, source::Diagn
     out.add({file, begin, begin + 1}, source::message(diag::UnterminatedString));
     return false;
   }
-  if (const std::size_t at = within_limits ? std::string_view::npos : find_headers_without_block(text);
-      at != std::string_view::npos) {
-    const auto begin = static_cast<std::uint32_t>(at);
-    out.add({file, begin, begin + 1}, source::message(diag::MissingBody));
+  if (const auto header = within_limits ? std::nullopt : cst::find_many_without_block(text)) {
+    const std::uint32_t end = header->end;
+    const source::Span span{file, header->has_colon ? end - 1 : end, end};
+    out.add(span, header->has_colon ? source::message(diag::MissingBody) : source::message(diag::MissingColon));
     return false;
   }
   return check_not_empty(buffer, file, out);

@@ -112,7 +112,14 @@ std::shared_ptr<const Known> NodeContext::known_of(ir::Context& ctx, const Value
 }
 
 std::shared_ptr<const Known> NodeContext::known(std::size_t i) const {
-  return i < inputs.size() ? known_of(ctx, inputs[i]) : nullptr;
+  const auto k = readable(i);
+  return k && k->dtype.is_float() && inputs[i].weight ? nullptr : k;
+}
+
+std::shared_ptr<const Known> NodeContext::readable(std::size_t i) const {
+  if (i >= inputs.size()) return nullptr;
+  const Value& v = inputs[i];
+  return known_of(ctx, v.weight ? Value{v.weight} : v);
 }
 
 support::Failure<source::Message> NodeContext::must_be_known(std::size_t i) const {
@@ -124,7 +131,7 @@ support::Failure<source::Message> NodeContext::must_be_known(std::size_t i) cons
 }
 
 bool NodeContext::is_literal(std::size_t i) const {
-  const auto k = known(i);
+  const auto k = readable(i);
   return k && onnx::is_literal(*k);
 }
 
@@ -161,7 +168,7 @@ ir::Result<Ints> NodeContext::ints_in(std::size_t i) {
 }
 
 ir::Result<std::vector<double>> NodeContext::reals_in(std::size_t i) {
-  const auto k = known(i);
+  const auto k = readable(i);
   if (!k) return must_be_known(i);
   std::vector<double> made;
   for (const Expr* e : k->items) {

@@ -48,6 +48,8 @@ struct Known {
 struct Value {
   const Expr* expr = nullptr;  // null: known, and not made a tensor yet
   std::shared_ptr<const Known> known;
+  // A constant: what an initialiser holds that is a parameter. Read where the translation has to know an operand.
+  const Expr* weight = nullptr;
 };
 using Values = std::vector<Value>;
 
@@ -100,7 +102,7 @@ class NodeContext : public ops::Emitter {
   // least 0.
   ir::Result<Dims> shape_in(std::size_t i);
   support::Failure<source::Message> must_be_known(std::size_t i) const;
-  bool is_literal(std::size_t i) const;  // all its elements are known numbers
+  bool is_literal(std::size_t i) const;  // all its elements are numbers that the translation may read
   ir::Result<std::vector<double>> reals_in(std::size_t i);
   ir::Result<double> real_in(std::size_t i, double otherwise);
 
@@ -139,6 +141,8 @@ class NodeContext : public ops::Emitter {
   Made tensor_from(const Known& known);
 
  private:
+  // Known, or the numbers of an initialiser that is a parameter: arithmetic on those is left to the program.
+  std::shared_ptr<const Known> readable(std::size_t i) const;
   // The attribute, if it is of this kind; another one is noted. `present`: it has such a value.
   template <class Present>
   const pb::AttributeProto* attr_of(std::string_view name, int kind, Present&& present) const;

@@ -3,6 +3,7 @@
 #include "onnx/translator.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -11,6 +12,7 @@
 #include "onnx/tensor.h"
 #include "rldb/ir/attr_name/relax.h"
 #include "rldb/ir/attr_name/symbol.h"
+#include "rldb/ir/printer.h"
 #include "rldb/ir/type_relation.h"
 #include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_onnx.h"
@@ -109,6 +111,11 @@ std::string operator_name(const pb::NodeProto& n) {
 
 }  // namespace
 
+std::vector<std::pair<std::uint32_t, std::uint32_t>> Translator::expansions_of(const pb::NodeProto& n) const {
+  const auto found = expansions_.find(&n);
+  return found == expansions_.end() ? std::vector<std::pair<std::uint32_t, std::uint32_t>>() : found->second;
+}
+
 // The nodes of graphs inside the nodes, after the label of what is around.
 template <class Nodes>
 void Translator::record_inner(const Nodes& all, const std::string& around, Translation& made) const {
@@ -116,7 +123,8 @@ void Translator::record_inner(const Nodes& all, const std::string& around, Trans
   for (const auto& n : all) {
     const std::string label = node_label(n, index);
     if (!around.empty())
-      made.inner.push_back({around + " > " + label, operator_name(n), std::size_t(index), span_of(n), {}});
+      made.inner.push_back(
+          {around + " > " + label, operator_name(n), std::size_t(index), span_of(n), {}, expansions_of(n)});
     ++index;
     for (const auto& a : n.attribute()) {
       const std::string inside = around.empty() ? label : around + " > " + label;
@@ -138,8 +146,12 @@ void Translator::record(const Scope& scope, Translation& made) const {
   const pb::GraphProto& graph = model_.proto.graph();
   std::size_t index = 0;
   for (const auto& n : graph.node()) {
-    made.nodes.push_back(
-        {node_label(n, int(index)), operator_name(n), index, span_of(n), {n.output().begin(), n.output().end()}});
+    made.nodes.push_back({node_label(n, int(index)),
+                          operator_name(n),
+                          index,
+                          span_of(n),
+                          {n.output().begin(), n.output().end()},
+                          expansions_of(n)});
     ++index;
     for (const std::string& name : n.output()) {
       const auto before = before_change_.find(name);
@@ -176,6 +188,7 @@ const ir::Module* Translator::run(Translation& made) {
   blocks_.begin_scope();
   if (!branches) blocks_.begin_dataflow();
   if (!nodes(graph.node(), scope, {})) return nullptr;
+  if (!model_.is_exported() && !agrees_with_declared(scope)) return nullptr;
   Exprs results;
   for (const auto& o : graph.output()) {
     const Expr* v = output(o.name(), scope, "the model");
@@ -202,6 +215,7 @@ const ir::Module* Translator::run(Translation& made) {
   builder_.set(kEntry, ctx_.function(params_, body, type, true, attrs));
   place(nullptr);
   record(scope, made);
+  made.weights = std::move(weights_);
   return builder_.build();
 }
 
@@ -294,11 +308,11 @@ bool Translator::add_initialisers(const pb::GraphProto& graph, Scope& scope, boo
       return false;
     }
     const Expr* made = ctx_.constant(*value);
-    if (as_params) {
-      params_.push_back(ctx_.var(blocks_.unique_name(valid_name(t.name(), "w_")), made->type));
-      made = params_.back();
-    }
     scope.values[t.name()] = {made, nullptr};
+    if (!as_params) continue;
+    params_.push_back(ctx_.var(blocks_.unique_name(valid_name(t.name(), "w_")), made->type));
+    scope.values[t.name()] = {params_.back(), nullptr, made};
+    weights_.emplace(params_.back()->name, *value);
   }
   return true;
 }
@@ -314,6 +328,41 @@ bool Translator::add_inputs(Scope& scope) {
   if (options_.params_as_inputs && !add_initialisers(graph, scope, true)) return false;
   place(nullptr);
   return true;
+}
+
+// The types that the model declares, beside those of the values: an exporter may have a shape wrong, a dtype that is
+// wrong is damage.
+bool Translator::agrees_with_declared(const Scope& scope) {
+  const pb::GraphProto& graph = model_.proto.graph();
+  bool good = true;
+  const auto check = [&](const pb::ValueInfoProto& info, bool is_output) {
+    const Value* v = scope.find(info.name());
+    if (!v || !info.type().has_tensor_type()) return;
+    const auto* t = v->expr ? ir::as<ir::TensorType>(v->expr->type) : nullptr;
+    const auto declared = dtype_of(info.type().tensor_type().elem_type());
+    const DType made = t ? t->dtype : v->known ? v->known->dtype : DType::Void();
+    if (declared && made != DType::Void() && made != *declared) {
+      out_.add({}, source::message(diag::OnnxTypeLies, info.name(), runtime::to_string(*declared),
+                                   runtime::to_string(made)));
+      good = false;
+    }
+    if (!is_output || !t || !t->has_shape || !info.type().tensor_type().has_shape()) return;
+    const auto& shape = info.type().tensor_type().shape();
+    bool same = shape.dim_size() == t->ndim;
+    for (int i = 0; same && i < t->ndim; ++i) {
+      const auto n = int_of(t->shape[std::size_t(i)]);
+      same = !n || !shape.dim(i).has_dim_value() || shape.dim(i).dim_value() == *n;
+    }
+    if (same) return;
+    std::vector<std::string> dims;
+    for (const auto& d : shape.dim())
+      dims.push_back(d.has_dim_value() ? std::to_string(d.dim_value()) : d.has_dim_param() ? d.dim_param() : "?");
+    out_.add({}, source::message(diag::OnnxShapeLies, info.name(), fmt::format("({})", fmt::join(dims, ", ")),
+                                 ir::print_type(t)));
+  };
+  for (const auto& info : graph.value_info()) check(info, false);
+  for (const auto& info : graph.output()) check(info, true);
+  return good;
 }
 
 const Expr* Translator::output(const std::string& name, const Scope& scope, std::string_view of) {
@@ -334,8 +383,10 @@ bool Translator::nodes(const Nodes& all, Scope& scope, const Frame& frame) {
   int index = 0;
   for (const auto& n : all) {
     support::poll();
+    const std::uint32_t first = ctx_.node_count() + 1;
     if (!node(n, index++, scope, frame)) return false;
     place(&n);
+    expansions_[&n].emplace_back(first, ctx_.node_count());
   }
   return true;
 }
@@ -559,8 +610,9 @@ const Node* Translation::find(const source::Span& place) const {
 }
 
 const Node* Translation::find(std::string_view label) const {
-  for (const Node& n : nodes)
-    if (n.label == label) return &n;
+  for (const std::vector<Node>* all : {&nodes, &inner})
+    for (const Node& n : *all)
+      if (n.label == label) return &n;
   return nullptr;
 }
 

@@ -35,6 +35,7 @@ class Translator {
   void record(const Scope& scope, Translation& made) const;
   template <class Nodes>
   void record_inner(const Nodes& all, const std::string& around, Translation& made) const;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> expansions_of(const pb::NodeProto& n) const;
   void record_value(const std::string& name, const Value& value, Translation& made) const;
   bool add_inputs(Scope& scope);
   bool add_input(const pb::ValueInfoProto& input, Scope& scope);
@@ -51,6 +52,7 @@ class Translator {
   ir::Result<Values> run_graph(const pb::GraphProto& graph, const Values& inputs, const Scope& around,
                                const Frame& frame);
   void take_change(const pb::NodeProto& n, Scope& scope);
+  bool agrees_with_declared(const Scope& scope);
   bool agrees_with_record(const pb::NodeProto& n, int index, const Scope& scope);
   std::vector<ir::NamedAttr> symbol_bounds();
   bool take_results(const pb::NodeProto& n, NodeContext& c, const Expr* made, Scope& scope);
@@ -73,8 +75,10 @@ class Translator {
   ops::Legalizer kernels_;
   std::vector<const ir::Var*> params_;
   std::size_t inputs_ = 0;  // of the parameters; the rest are weights
+  Tensors weights_;         // by the names of those parameters
   std::unordered_map<std::string, const ir::Var*> dims_;
   std::unordered_set<std::string> symbols_;  // dims of inputs, as they are written
+  std::unordered_map<const pb::NodeProto*, std::vector<std::pair<std::uint32_t, std::uint32_t>>> expansions_;
   std::uint32_t placed_ = 0;
   std::size_t expanded_ = 0;  // nodes of functions and of graphs inside of nodes
   // Of a program of PyTorch: types of values, and the values of tensors before they were changed in place.

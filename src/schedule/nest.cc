@@ -228,12 +228,15 @@ bool runs_along(const ir::BufferLoad* l, const ir::Var* axis) {
   for (std::size_t i = 0; i + 1 < l->indices.size(); ++i)
     if (mentions(l->indices[i], axis)) return false;
   if (l->indices.empty() || !is_dense(l->buffer)) return false;
-  const ir::Expr* last = l->indices.back();
-  const auto* sum = as<ir::BinaryExpr>(last);
-  if (last == axis) return true;
-  if (!sum || (sum->kind != ir::BinaryKind::Add && sum->kind != ir::BinaryKind::Sub)) return false;
-  const bool less = sum->kind == ir::BinaryKind::Sub;
-  return (sum->a == axis && !mentions(sum->b, axis)) || (!less && sum->b == axis && !mentions(sum->a, axis));
+  const ir::Expr* place = l->indices.back();
+  while (place != axis) {
+    const auto* sum = as<ir::BinaryExpr>(place);
+    if (!sum || (sum->kind != ir::BinaryKind::Add && sum->kind != ir::BinaryKind::Sub)) return false;
+    const bool in_first = mentions(sum->a, axis);
+    if (in_first == mentions(sum->b, axis) || (!in_first && sum->kind == ir::BinaryKind::Sub)) return false;
+    place = in_first ? sum->a : sum->b;
+  }
+  return true;
 }
 
 bool has_vector_form(const ir::Expr* e) {

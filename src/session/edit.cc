@@ -67,7 +67,8 @@ bool Session::edit_text(std::string text, Diagnostics& out, TextChange* change) 
   RelaxText* const relax_text = relax();
   RelayText* const relay = relay_text(program_.get());
   const bool is_relay = frontend::is_relay(before->path(), text);
-  const bool stays_relax = relax_text && relax_text->has_document() && !is_relay;
+  const bool stays_relax = relax_text && relax_text->has_document() && is_relay == relax_text->is_document_of_relay() &&
+                           (!is_relay || options_.machine == Machine::Relax);
   const bool stays_relay = relay && relay->has_document() && is_relay && options_.machine == Machine::Relay;
   const bool stays = stays_relax || stays_relay;
   if (stays) {

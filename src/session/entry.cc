@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <unordered_map>
-#include <unordered_set>
 
 #include "rldb/eval/eval.h"
 #include "rldb/frontend/parse.h"
@@ -32,21 +31,31 @@ const ir::NamedAttr global_symbol(ir::Context& ctx, std::string_view name) {
   return ctx.named(attr_name::GlobalSymbol, ctx.attr(name));
 }
 
-NamedValue* find(std::vector<NamedValue>& values, std::string_view name) {
-  for (NamedValue& v : values)
-    if (v.name == name) return &v;
-  return nullptr;
+void put(ir::Context& ctx, ValueTable& values, std::string name, Value value) {
+  const ir::Var* var = ctx.var(name, type_of_value(ctx, value));
+  values.put({std::move(name), std::move(value), var});
 }
 
-void put(ir::Context& ctx, std::vector<NamedValue>& values, std::string name, Value value) {
-  const ir::Var* var = ctx.var(name, type_of_value(ctx, value));
-  if (NamedValue* known = find(values, name)) {
-    known->value = std::move(value);
-    known->var = var;
-  } else {
-    values.push_back({std::move(name), std::move(value), var});
+// The newest of a name is the one that later entries mean.
+class SessionNames final : public frontend::OuterNames {
+ public:
+  SessionNames(const ValueTable& values, const SymbolTable& symbols) : values_(values), symbols_(symbols) {}
+  const ir::Expr* find(std::string_view name) const override {
+    if (const NamedValue* v = values_.find(name)) return v->var;
+    const ir::Var* const* symbol = symbols_.find(name);
+    return symbol ? *symbol : nullptr;
   }
-}
+  std::vector<std::string_view> all() const override {
+    std::vector<std::string_view> names;
+    for (const NamedValue& v : values_.in_order()) names.push_back(v.name);
+    for (const ir::Var* v : symbols_.in_order()) names.push_back(v->name);
+    return names;
+  }
+
+ private:
+  const ValueTable& values_;
+  const SymbolTable& symbols_;
+};
 
 // Names of functions that a value may call.
 void collect_functions(const Value& value, std::vector<std::string_view>& out) {
@@ -137,24 +146,15 @@ void Session::set_value(std::string name, Value value) {
   // `$2`, a value that was printed, without a value: it is given up.
   const bool numbered = name.size() > 1 && name[0] == '$' && name[1] >= '0' && name[1] <= '9';
   if (numbered && value.is(ValueKind::Null)) {
-    std::erase_if(values_, [&](const NamedValue& v) { return v.name == name; });
+    values_.erase(name);
     return;
   }
   put(*ctx_, values_, std::move(name), std::move(value));
 }
 
 const Value* Session::find_value(std::string_view name) const {
-  for (const NamedValue& v : values_)
-    if (v.name == name) return &v.value;
-  return nullptr;
-}
-
-frontend::Environment Session::environment(const ir::Module* module, const std::vector<NamedValue>& values) {
-  frontend::Environment env;
-  env.module = module;
-  for (const NamedValue& v : values) env.values.push_back({v.name, v.var});
-  env.symbols = symbols_;
-  return env;
+  const NamedValue* v = values_.find(name);
+  return v ? &v->value : nullptr;
 }
 
 // Passes work on bindings: a call that is the result gets one.
@@ -168,20 +168,32 @@ static const ir::SeqExpr* with_bound_result(ir::Context& ctx, const ir::SeqExpr*
   return ctx.seq(blocks, var);
 }
 
+// The values that an entry may use, while it is evaluated.
+struct Session::EntryValues {
+  ValueTable named;
+  // Of its own earlier items, by the variables that the front end has created.
+  std::unordered_map<const ir::Var*, Value> own;
+
+  const Value* find(const ir::Var* v) const {
+    if (const NamedValue* known = named.find(v->name); known && known->var == v) return &known->value;
+    const auto known = own.find(v);
+    return known == own.end() ? nullptr : &known->second;
+  }
+};
+
 // Runs `value` as the body of a function whose parameters are the session values it mentions.
-std::optional<Value> Session::evaluate(const ir::SeqExpr* value, const ir::Module* module,
-                                       const std::vector<NamedValue>& values, source::Span span, const EntryRunner& run,
-                                       Diagnostics& out) {
+std::optional<Value> Session::evaluate(const ir::SeqExpr* value, const ir::Module* module, const EntryValues& values,
+                                       source::Span span, const EntryRunner& run, Diagnostics& out) {
   std::vector<const ir::Var*> params;
   std::vector<Value> args;
   for (const ir::Var* v : ir::free_vars(value)) {
-    const auto known = std::find_if(values.begin(), values.end(), [&](const NamedValue& n) { return n.var == v; });
-    if (known == values.end()) {
+    const Value* known = values.find(v);
+    if (!known) {
       out.add(span, source::message(diag::NoValueYet, v->name));
       return std::nullopt;
     }
     params.push_back(v);
-    args.push_back(known->value);
+    args.push_back(*known);
   }
   // The parameters have the types of these very values: nothing about them is left to check at run time.
   const std::vector<ir::NamedAttr> attrs{global_symbol(*ctx_, kEntryFunction),
@@ -205,12 +217,6 @@ std::optional<Value> Session::evaluate(const ir::SeqExpr* value, const ir::Modul
 
 namespace {
 
-// The newest of a name is the one that later entries mean.
-void add_symbol(std::vector<const ir::Var*>& symbols, const ir::Var* v) {
-  std::erase_if(symbols, [&](const ir::Var* known) { return known->name == v->name; });
-  symbols.push_back(v);
-}
-
 ir::Span<const ir::Expr*> dims_written(const ir::Type* type) {
   if (const auto* t = ir::as<ir::TensorType>(type); t && t->has_shape) return t->shape;
   if (const auto* t = ir::as<ir::ShapeType>(type); t && t->has_values) return t->values;
@@ -219,8 +225,8 @@ ir::Span<const ir::Expr*> dims_written(const ir::Type* type) {
 
 // `x = R.match_cast(y, T)`: the symbolic variables of T get the dims of the value, as values of the session. False: the
 // value is of another type, which is diagnosed.
-bool take_dims(ir::Context& ctx, const frontend::ParsedItem& item, const Value& value,
-               std::vector<const ir::Var*>& symbols, std::vector<NamedValue>& values, Diagnostics& out) {
+bool take_dims(ir::Context& ctx, const frontend::ParsedItem& item, const Value& value, SymbolTable& symbols,
+               ValueTable& named, std::unordered_map<const ir::Var*, Value>& own, Diagnostics& out) {
   const ir::Type* const actual = type_of_value(ctx, value);
   const auto wanted = dims_written(item.annotation), got = dims_written(actual);
   const auto* cast = ir::as<ir::TensorType>(item.annotation);
@@ -231,13 +237,13 @@ bool take_dims(ir::Context& ctx, const frontend::ParsedItem& item, const Value& 
     const std::optional<std::int64_t> size = ir::const_int(got[i]);
     const auto* v = ir::as<ir::Var>(wanted[i]);
     std::optional<std::int64_t> known = ir::const_int(wanted[i]);
-    if (const NamedValue* n = v ? find(values, v->name) : nullptr; n && n->value.is(ValueKind::Int))
+    if (const NamedValue* n = v ? named.find(v->name) : nullptr; n && n->value.is(ValueKind::Int))
       known = n->value.as_int();
     fits = !known || !size || *known == *size;
     if (!v || known || !size) continue;
-    put(ctx, values, std::string(v->name), Value::of_int(*size));
-    values.push_back({std::string(v->name), Value::of_int(*size), v});
-    std::erase_if(symbols, [&](const ir::Var* s) { return s->name == v->name; });
+    put(ctx, named, std::string(v->name), Value::of_int(*size));
+    own[v] = Value::of_int(*size);
+    symbols.erase(v->name);
   }
   if (!fits)
     out.add(item.span,
@@ -254,9 +260,10 @@ EntryResult Session::enter(std::string_view text, Diagnostics& out, const EntryR
   const std::string name = fmt::format("<prompt:{}>", ++engines_->entries);
   const source::FileId file = sources_.add(name, std::string(text));
   const ir::Module* staged = module();
-  std::vector<NamedValue> values = values_;
-  std::vector<const ir::Var*> symbols = symbols_;
-  const frontend::ParseResult parsed = frontend::parse_input(*ctx_, sources_, file, environment(staged, values), out);
+  EntryValues values{values_, {}};
+  SymbolTable symbols = symbols_;
+  const SessionNames names(values_, symbols_);
+  const frontend::ParseResult parsed = frontend::parse_input(*ctx_, sources_, file, {staged, {}, {}, &names}, out);
   if (!parsed.ok) return result;
 
   for (const frontend::ParsedItem& item : parsed.items) {
@@ -278,34 +285,30 @@ EntryResult Session::enter(std::string_view text, Diagnostics& out, const EntryR
       case frontend::ItemKind::Expression: {
         auto value = evaluate(item.value, staged, values, item.span, run, out);
         if (!value) return result;
-        if (item.is_match_cast && !take_dims(*ctx_, item, *value, symbols, values, out)) return result;
+        if (item.is_match_cast && !take_dims(*ctx_, item, *value, symbols, values.named, values.own, out))
+          return result;
         done.value = *value;
         done.type = item.var ? item.var->type : item.value->type;
         if (item.kind == frontend::ItemKind::Binding) {
-          // Later items of this entry refer to the variable created by the front end.
-          put(*ctx_, values, std::string(item.name), *value);
-          values.push_back({std::string(item.name), *value, item.var});
+          put(*ctx_, values.named, std::string(item.name), *value);
+          values.own[item.var] = *value;
         }
-        if (!value->is_null()) put(*ctx_, values, "_", *value);
+        if (!value->is_null()) put(*ctx_, values.named, "_", *value);
         break;
       }
       case frontend::ItemKind::Symbols:
         for (const ir::Var* v : item.symbols) {
-          add_symbol(symbols, v);
-          std::erase_if(values, [&](const NamedValue& known) { return known.name == v->name; });
+          symbols.erase(v->name);
+          symbols.put(v);
+          values.named.erase(v->name);
         }
         break;
     }
     result.items.push_back(std::move(done));
   }
-  // Keeps one row per name: those with the type of the value.
-  std::unordered_set<std::string_view> seen;
-  std::vector<NamedValue> kept;
-  for (NamedValue& v : values)
-    if (seen.insert(v.name).second) kept.push_back(v);
   // From here on only the history can fail, which comes first.
   if (staged != module()) set_module(staged);
-  values_ = std::move(kept);
+  values_ = std::move(values.named);
   symbols_ = std::move(symbols);
   result.ok = true;
   return result;
@@ -345,10 +348,11 @@ std::optional<Value> Session::value_of_binding(std::string_view function, std::s
 
 std::optional<Value> Session::evaluate_with(std::string_view text, std::span<const std::pair<std::string, Value>> scope,
                                             Diagnostics& out, const EntryRunner& run) {
-  std::vector<NamedValue> values = values_;
-  for (const auto& [name, value] : scope) put(*ctx_, values, name, value);
+  EntryValues values{values_, {}};
+  for (const auto& [name, value] : scope) put(*ctx_, values.named, name, value);
+  const SessionNames names(values.named, symbols_);
   const source::FileId file = sources_.add("<expression>", std::string(text));
-  const frontend::ParseResult parsed = frontend::parse_input(*ctx_, sources_, file, environment(module(), values), out);
+  const frontend::ParseResult parsed = frontend::parse_input(*ctx_, sources_, file, {module(), {}, {}, &names}, out);
   if (!parsed.ok) return std::nullopt;
   if (parsed.items.size() != 1 || parsed.items[0].kind != frontend::ItemKind::Expression) {
     out.add({file, 0, std::uint32_t(text.size())}, source::message(diag::NoSuchThing, "expression", text));
@@ -362,8 +366,8 @@ const ir::Type* Session::type_of(std::string_view text, Diagnostics& out) {
     if (const ir::Expr* f = module()->find(text)) return f->type;
   }
   const source::FileId file = sources_.add(fmt::format("<prompt:{}>", ++engines_->entries), std::string(text));
-  const frontend::ParseResult parsed =
-      frontend::parse_input(*ctx_, sources_, file, environment(module(), values_), out);
+  const SessionNames names(values_, symbols_);
+  const frontend::ParseResult parsed = frontend::parse_input(*ctx_, sources_, file, {module(), {}, {}, &names}, out);
   if (!parsed.ok || parsed.items.empty()) return nullptr;
   const frontend::ParsedItem& last = parsed.items.back();
   if (last.var) return last.var->type;

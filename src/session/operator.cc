@@ -115,7 +115,9 @@ Result<Value> Session::call_operator(PackedArgs args) {
 std::shared_ptr<const Build> Session::build_operator(const std::string& text, const std::vector<NamedValue>& names,
                                                      Diagnostics& out) {
   const source::FileId file = sources_.add("<operator>", text);
-  const auto parsed = frontend::parse_input(*ctx_, sources_, file, environment(nullptr, names), out);
+  frontend::Environment env;
+  for (const NamedValue& n : names) env.values.push_back({n.name, n.var});
+  const auto parsed = frontend::parse_input(*ctx_, sources_, file, env, out);
   if (!parsed.ok || parsed.items.size() != 1 || !parsed.items[0].value) return nullptr;
   std::vector<const ir::Var*> params;
   for (const NamedValue& n : names) params.push_back(n.var);

@@ -106,9 +106,10 @@ inline std::string difference(const Document& document, const source::SourceMana
   const ParseResult& b = fresh.reading.result;
   if (a.ok != b.ok || (a.module == nullptr) != (b.module == nullptr)) return "one of them has a module";
   if (!a.module) return {};
-  // After errors there are unbound variables; those of two parses are never the same.
-  if (a.ok)
-    if (const auto d = ir::first_difference(a.module, b.module)) return d->path + ": " + d->left + " <> " + d->right;
+  // After errors there are unbound variables; each parse has its own.
+  const ir::EqualOptions options{.map_free_vars = true};
+  if (const auto d = ir::first_difference(a.module, b.module, options))
+    return d->path + ": " + d->left + " <> " + d->right;
   if (ir::print(a.module) != ir::print(b.module)) return "they print differently";
   Spans left, right;
   spans_of(*document.context(), a.module, left);

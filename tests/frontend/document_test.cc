@@ -576,6 +576,34 @@ TEST_CASE("lines that the grammar joins: a decorator without its name, an import
   check("R.output(gv)", "R.output(gv)", "R.output(gv)\n", "        with R.dataflow()\n");
 }
 
+TEST_CASE("a header being typed above the first statement of a function whose signature has an error") {
+  std::string text(kModule);
+  const std::string_view result = "-> R.Tensor((\"n\", 4), \"float32\"):\n";
+  text.replace(text.find(result), result.size(), "-> vi.Tensor((\"n\", 4), \"float32\"):\n");
+  const auto place = static_cast<std::uint32_t>(text.find("        n = T.int64()"));
+  for (const std::string_view typed : {"      class  ", "        if x\n", "        for i in\n", "        def f(\n"}) {
+    source::SourceManager sources;
+    Document document(sources, "test.py", text);
+    REQUIRE(document.edit(place, place, typed));
+    CHECK(difference(document, sources) == "");
+    REQUIRE(document.edit(place, place + static_cast<std::uint32_t>(typed.size()), ""));
+    CHECK(difference(document, sources) == "");
+  }
+}
+
+TEST_CASE("a decorator above a deeper header without its colon") {
+  std::string text(kModule);
+  const std::size_t at = text.find("    def loose");
+  const std::size_t colon = text.find(":\n", at);
+  text.replace(colon, 2, "\n    ");
+  source::SourceManager sources;
+  Document document(sources, "test.py", text);
+  CHECK(difference(document, sources) == "");
+  const auto place = static_cast<std::uint32_t>(at);
+  REQUIRE(document.edit(place, place, "    "));
+  CHECK(difference(document, sources) == "");
+}
+
 TEST_CASE("an `else` with its block on its line is one wherever it was met before") {
   std::string text(kModule);
   const std::string_view lines = "else:\n            w";

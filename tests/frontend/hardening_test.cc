@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "frontend/frontend_helper.h"
+#include "rldb/frontend/entry_tree.h"
 #include "rldb/frontend/parse.h"
 
 using rldb::frontend::testing::Reading;
@@ -94,6 +95,34 @@ TEST_CASE("fields of fields of tensors") {
   for (const std::string& deep : {shapes, bits})
     survives("@I.ir_module\nclass M:\n    @R.function\n    def main(x: R.Tensor((4,), \"float32\")):\n        y = " +
              deep + "\n        return y\n");
+}
+
+TEST_CASE("thousands of headers without a block are one error, and no time is spent on them") {
+  const std::string module =
+      "@I.ir_module\nclass M:\n    @T.prim_func(s_tir=True)\n    def f(A: T.Buffer((4,), \"float32\")):\n        "
+      "T.evaluate(0)\n";
+  for (const char* line : {" if x:\n", "with R.dataflow()\n", "for i in\n", "        elif x:\n", "   class M:\n"}) {
+    std::string text = module, lines;
+    for (int i = 0; i < 20'000; ++i) lines += line;
+    text.insert(module.find("    @T"), lines);
+    const Reading r(text);
+    CHECK(r.diagnostics.error_count() == 1);
+    // (Quadratic recovery takes half a minute for each of these.)
+    rldb::frontend::EntryTree tree;
+    CHECK(tree.completeness(text) == rldb::frontend::Completeness::Complete);
+    CHECK(tree.highlight(text, 0, text.size()).empty());
+  }
+  // In a bracket that is open.
+  std::string open = module, lines;
+  for (int i = 0; i < 8'000; ++i) lines += " if x:\n";
+  open.insert(module.find("A: T.Buffer"), "\n" + lines);
+  CHECK(Reading(open).diagnostics.error_count() == 1);
+  // Not headers: in brackets and strings, or with their block on their line.
+  std::string good =
+      "@I.ir_module\nclass M:\n    @R.function\n    def main(x: R.Tensor((4,), \"float32\")):\n        \"\"\"\n";
+  for (int i = 0; i < 600; ++i) good += "for more\n";
+  good += "\"\"\"\n        return x\n";
+  CHECK(Reading(good).diagnostics.error_count() == 0);
 }
 
 TEST_CASE("texts that the parser's runtime cannot hold are refused, not read") {

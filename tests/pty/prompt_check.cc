@@ -433,6 +433,10 @@ void check_resume(const std::string& program) {
   check(p.says(":show g\r", "def g("), "a definition over several lines", p.terminal.said());
   check(journals(home.path()) == 1, "one journal is left");
   p.terminal.forget();
+  p.terminal.send(":run\r");
+  check(p.terminal.wait_for("continue? (y/n)", 15), "nor is a run that is stopped, by another one", p.terminal.said());
+  p.terminal.send("n\r");
+  p.terminal.forget();
   p.terminal.send(":quit\r");
   check(p.terminal.wait_for("continue? (y/n)", 15), "a run that is stopped is not lost without a question",
         p.terminal.said());

@@ -3,6 +3,8 @@
 
 #include <random>
 
+#include "rldb/ir/equal.h"
+#include "rldb/ir/printer.h"
 #include "rldb/relay/ir/equal.h"
 #include "rldb/relay/ir/printer.h"
 #include "rldb/session/relay_text.h"
@@ -37,13 +39,16 @@ def @main(%x: Tensor[(4), float32], %c: Tensor[(), bool]) {
 
 struct EditedRelay {
   NoRelayOutput output;
-  Session session{options(), &output};
+  Session session;
   source::Diagnostics diagnostics;
 
-  EditedRelay() { REQUIRE(session.load_text("test.relay", std::string(kRelayText), diagnostics)); }
-  static session::Options options() {
+  explicit EditedRelay(session::Machine machine = session::Machine::Relay) : session(options(machine), &output) {
+    REQUIRE(session.load_text("test.relay", std::string(kRelayText), diagnostics));
+  }
+  static session::Options options(session::Machine machine) {
     session::Options o;
     o.keep_document = true;
+    o.machine = machine;
     return o;
   }
   const session::RelayText& program() { return *session::relay_text(session.program()); }
@@ -161,6 +166,73 @@ TEST_CASE("edits of Relay text at random give the program and the diagnostics of
       const relay::Module* again = session::relay_text(fresh.program())->module();
       REQUIRE(!relay::first_difference(e.module(), again));
       REQUIRE(relay::print(e.module()) == relay::print(again));
+    }
+  }
+}
+
+namespace {
+
+// The place of each function, and of each binding of `main`.
+std::string places_of(const Session& session) {
+  std::string text;
+  const auto add = [&](const ir::Node* node) {
+    const source::Span span = session.context().span_of(node);
+    text += std::to_string(span.begin) + "-" + std::to_string(span.end) + " ";
+  };
+  for (const ir::ModuleEntry& e : session.module()->entries) add(e.function);
+  if (const auto* main = ir::as<ir::Function>(session.module()->find("main")))
+    for (const ir::BindingBlock* block : main->body->blocks)
+      for (const ir::Binding* b : block->bindings) add(b);
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("Relay text that is translated to Relax is edited, too") {
+  EditedRelay e(session::Machine::Relax);
+  REQUIRE(e.session.program()->run_passes("LegalizeOps", e.diagnostics));
+  const ir::Module* module = e.session.module();
+  const std::string places = places_of(e.session);
+  Session::Snapshot before = e.session.snapshot();
+  session::TextChange change;
+  REQUIRE(e.session.edit_text(relay_with("  let %z = multiply(%y, %0);", "\n  let %z = add(%y, %0);"), e.diagnostics,
+                              &change));
+  CHECK(!change.whole);
+  CHECK(change.functions == 1);
+  CHECK(change.moved_line(11) == 12);
+  CHECK(change.passes == std::vector<std::string>{"LegalizeOps"});
+  e.session.restore(std::move(before));
+  CHECK(e.session.module() == module);
+  CHECK(places_of(e.session) == places);
+  source::Diagnostics found;
+  CHECK(!e.session.edit_text(relay_with("multiply(%y", "multiply(%nowhere"), found));
+  CHECK(found.has_errors());
+  CHECK(e.session.module() == module);
+  CHECK(places_of(e.session) == places);
+}
+
+TEST_CASE("edits of translated Relay text at random give the module and the diagnostics of a fresh translation") {
+  for (std::uint32_t seed = 1; seed <= 20; ++seed) {
+    EditedRelay e(session::Machine::Relax);
+    std::mt19937 random(seed);
+    std::string text(kRelayText);
+    for (int i = 0; i < 25; ++i) {
+      const std::string next = changed_at_random(text, random);
+      source::Diagnostics found, expected;
+      const bool ok = e.session.edit_text(next, found);
+      NoRelayOutput output;
+      session::Options options = EditedRelay::options(session::Machine::Relax);
+      options.keep_document = false;
+      Session fresh(options, &output);
+      const bool fresh_ok = fresh.load_text("test.relay", next, expected);
+      CAPTURE(seed);
+      CAPTURE(next);
+      REQUIRE(ok == fresh_ok);
+      REQUIRE(relay_rendered(found, e.session) == relay_rendered(expected, fresh));
+      if (!ok) continue;
+      text = next;
+      REQUIRE(ir::print(e.session.module()) == ir::print(fresh.module()));
+      REQUIRE(places_of(e.session) == places_of(fresh));
     }
   }
 }

@@ -97,6 +97,32 @@ TEST_CASE("entries at the prompt are all or nothing") {
   CHECK(s.find_value("_")->as_tensor().at(1) == 4);
 }
 
+TEST_CASE("an entry asks for the values that it names, and copies none") {
+  Quiet quiet;
+  Session s({}, &quiet);
+  source::Diagnostics d;
+  for (int i = 0; i < 300; ++i)
+    REQUIRE(s.enter("lv" + std::to_string(i) + " = R.prim_value(" + std::to_string(i) + ")", d).ok);
+  const Session::Snapshot before = s.snapshot();
+  REQUIRE(s.enter("lv7 = R.prim_value(70)", d).ok);
+  CHECK(s.values().size() == before.values.size());
+  CHECK(s.find_value("lv7")->as_int() == 70);
+  CHECK(before.values.find("lv7")->value.as_int() == 7);
+  CHECK(s.values().find("lv8") == before.values.find("lv8"));
+  // Names that are hidden, given anew in one entry, misspelt.
+  REQUIRE(s.enter("lv7 = T.int64()", d).ok);
+  CHECK(s.find_value("lv7") == nullptr);
+  CHECK_FALSE(s.enter("y = R.prim_value(lv7)", d).ok);
+  REQUIRE(s.enter("lv7 = R.prim_value(1)\nlv8 = lv7\nlv7 = R.prim_value(2)\nlv9 = lv7", d).ok);
+  CHECK(s.find_value("lv8")->as_int() == 1);
+  CHECK(s.find_value("lv9")->as_int() == 2);
+  source::Diagnostics misspelt;
+  REQUIRE(s.enter("product = lv9", d).ok);
+  CHECK_FALSE(s.enter("z = prodct", misspelt).ok);
+  REQUIRE(misspelt.has_errors());
+  CHECK(misspelt.all()[0].hint.find("product") != std::string::npos);
+}
+
 TEST_CASE("a build is kept until the version or an option changes") {
   Quiet quiet;
   Session s({}, &quiet);

@@ -1,7 +1,8 @@
 // EntryTree: an entry that is being typed or read line by line. It remembers the tree of the last text, so that a
-// keystroke, or one more line, costs only what it changes and the part that is shown. Colours, completeness (parse.h),
-// the call for a hint (unfinished.h) and the indentation are answers of that one tree. Users: the prompt's editor and
-// its reader of scripts and pastes.
+// keystroke, or one more line, costs only what it changes and the part that is shown, in damaged text as well: the tree
+// is that of an edited file. Colours and completeness (parse.h) are its answers; the call for a hint (unfinished.h) and
+// the indentation are those of the brackets that are open, which no recovery moves. Users: the prompt's editor and its
+// reader of scripts and pastes.
 #pragma once
 
 #include <cstddef>

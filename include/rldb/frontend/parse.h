@@ -74,10 +74,18 @@ struct NamedValue {
   std::string_view name;
   const ir::Expr* value;  // a Var (usual: a value of the session, typed) or a Constant
 };
+// Names of which a text mentions few: each is asked for when it is met.
+class OuterNames {
+ public:
+  virtual ~OuterNames() = default;
+  virtual const ir::Expr* find(std::string_view name) const = 0;  // null: it is none of them
+  virtual std::vector<std::string_view> all() const = 0;          // for hints at misspellings
+};
 struct Environment {
   const ir::Module* module = nullptr;   // its functions are callable as `f`, `cls.f` and `<module name>.f`
-  std::vector<NamedValue> values;       // Relax values of the session, `_` among them
+  std::vector<NamedValue> values;       // Relax values
   std::vector<const ir::Var*> symbols;  // symbolic variables, by their names
+  const OuterNames* outer = nullptr;    // hidden by those
 };
 
 // An entry at the prompt: any sequence of modules, functions, bindings and expressions. Later items see earlier ones

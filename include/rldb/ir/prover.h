@@ -93,6 +93,7 @@ class Prover {
   };
   void limit_quotient(Symbol q, const Poly& a, std::int64_t by);
   void limit_here(Symbol q, const Poly& a, std::int64_t by);
+  void limit_rows(Symbol q, const Poly& a, const Poly& b);
   enum class Order : std::uint8_t { Latest, Shortest };
   bool within_budget(const Poly& p, Order order);
   std::vector<std::size_t> ordered(const Poly& p, Symbol v) const;

@@ -59,6 +59,9 @@ struct Node {
   std::size_t index = 0;
   source::Span place;  // its line in the listing
   std::vector<std::string> outputs;
+  // The numbers (ir::Node::id) of what it became, first and last, each time: a body may be unrolled, a function called
+  // twice.
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> made = {};
 };
 
 // The function that a model becomes.
@@ -73,10 +76,11 @@ struct Translation {
   std::unordered_map<std::string, const ir::Var*> values;
   std::vector<std::string> inputs;  // the parameters' names in the model, without initialisers
   Tensors known;                    // outputs that are numbers without a run
+  Tensors weights;                  // of parameters that are initialisers: what a run takes that is given no others
   // Dims of the inputs, as the model names them; `x_0`: the first one of `x` has no name.
   std::unordered_map<const ir::Var*, std::string> symbols;
 
-  const Node* find(std::string_view label) const;  // null: there is no such node
+  const Node* find(std::string_view label) const;  // an inner one too; null: there is no such node
   const ir::Function* function() const;            // kEntry
   // The node whose line in the listing it is, in subgraphs and functions too. Null: there is none.
   const Node* find(const source::Span& place) const;

@@ -24,8 +24,12 @@ struct ExpectedSet {
 
 struct ExpectedDifference {
   std::string node, op, value;  // the label of the node, `Conv`, the name of its output
+  std::string variable;         // of the module; empty: none has it
   std::size_t index = 0;        // of the node
   TensorDifference difference;  // the expected value is the first side
+  // An absolute tolerance under which this value agrees, if its differences are of the size of rounding: small beside
+  // the largest number of the tensor.
+  std::optional<double> enough;
 };
 
 struct ExpectedComparison {

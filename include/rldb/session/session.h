@@ -26,6 +26,7 @@
 #include "rldb/source/buffer.h"
 #include "rldb/source/diagnostic.h"
 #include "rldb/support/cancel.h"
+#include "rldb/support/name_table.h"
 #include "rldb/vm/machine.h"
 
 namespace rldb::codegen {
@@ -66,6 +67,9 @@ struct NamedValue {
   runtime::Value value;
   const ir::Var* var = nullptr;  // as the front end sees it: typed by the value
 };
+// An entry at the prompt costs the same however many values there are.
+using ValueTable = support::NameTable<NamedValue>;
+using SymbolTable = support::NameTable<const ir::Var*>;
 
 // The outcome of a run, with the details for the user.
 struct RunResult {
@@ -222,12 +226,12 @@ class Session {
   std::optional<runtime::Value> value_of_binding(std::string_view function, std::string_view binding,
                                                  std::span<const runtime::Value> args, Diagnostics& out);
   // Symbolic variables without a value that entries have introduced.
-  const std::vector<const ir::Var*>& symbols() const { return symbols_; }
+  const SymbolTable& symbols() const { return symbols_; }
   // The type of an expression or name, without evaluating it.
   const ir::Type* type_of(std::string_view text, Diagnostics& out);
   void set_value(std::string name, runtime::Value value);
   const runtime::Value* find_value(std::string_view name) const;
-  const std::vector<NamedValue>& values() const { return values_; }
+  const ValueTable& values() const { return values_; }
   // The value of one expression over more names than the session's: a debugger's locals. They hide namesakes. The
   // session is not changed.
   std::optional<runtime::Value> evaluate_with(std::string_view text,
@@ -245,8 +249,8 @@ class Session {
   struct Snapshot {
     Options options;
     std::unique_ptr<Program> program;
-    std::vector<NamedValue> values;
-    std::vector<const ir::Var*> symbols;
+    ValueTable values;
+    SymbolTable symbols;
     std::shared_ptr<const Build> build;
   };
   Snapshot snapshot() const;
@@ -290,7 +294,6 @@ class Session {
   const ir::Module* legalised(std::string_view function);
   std::optional<runtime::Value> made_by(const std::string& function);
   source::Message no_module(std::string_view purpose) const;
-  frontend::Environment environment(const ir::Module* module, const std::vector<NamedValue>& values);
   codegen::Jit* jit(Diagnostics& out);
   std::shared_ptr<const Build> build_module(const ir::Module* module, Diagnostics& out);
   bool add_kernels_of_file(bytecode::Executable& exe, const ir::Module* lowered, Diagnostics& out);
@@ -320,9 +323,9 @@ class Session {
   runtime::Result<runtime::Value> call_operator(runtime::PackedArgs args);
   std::shared_ptr<const Build> build_operator(const std::string& text, const std::vector<NamedValue>& names,
                                               Diagnostics& out);
-  std::optional<runtime::Value> evaluate(const ir::SeqExpr* value, const ir::Module* module,
-                                         const std::vector<NamedValue>& values, source::Span span,
-                                         const EntryRunner& run, Diagnostics& out);
+  struct EntryValues;
+  std::optional<runtime::Value> evaluate(const ir::SeqExpr* value, const ir::Module* module, const EntryValues& values,
+                                         source::Span span, const EntryRunner& run, Diagnostics& out);
 
   Options options_;
   std::shared_ptr<ir::Context> ctx_;  // documents share it
@@ -334,8 +337,8 @@ class Session {
   runtime::Output* output_;                        // the gate
   std::shared_ptr<runtime::Isolation> isolation_;  // kept up to date with the options
   std::unique_ptr<Program> program_;
-  std::vector<NamedValue> values_;
-  std::vector<const ir::Var*> symbols_;
+  ValueTable values_;
+  SymbolTable symbols_;
   std::unique_ptr<Engines> engines_;
 };
 

@@ -48,8 +48,8 @@ bool ends_in_empty_line(std::string_view text) {
 
 }  // namespace
 
-std::optional<ClosedEntry> close_brackets(TSNode root, std::string_view text) {
-  const OpenBrackets found = open_brackets(root, text, text.size());
+std::optional<ClosedEntry> close_brackets(std::string_view text) {
+  const OpenBrackets found = open_brackets(text, text.size());
   if (found.stray || found.in_long_string || found.open.empty()) return std::nullopt;
   ClosedEntry closed{std::string(trim_right(text)), found.open.back().at};
   for (std::size_t i = found.open.size(); i-- > 0;) {
@@ -59,8 +59,8 @@ std::optional<ClosedEntry> close_brackets(TSNode root, std::string_view text) {
   return closed;
 }
 
-OpenCall open_call(TSNode root, std::string_view text, std::size_t place) {
-  const OpenBrackets found = open_brackets(root, text, place);
+OpenCall open_call(std::string_view text, std::size_t place) {
+  const OpenBrackets found = open_brackets(text, place);
   for (std::size_t i = found.open.size(); i-- > 0;) {
     const OpenBracket& bracket = found.open[i];
     if (bracket.text != '(') continue;  // an argument that is a list
@@ -74,10 +74,10 @@ OpenCall open_call(TSNode root, std::string_view text, std::size_t place) {
 namespace {
 
 // The answer of brackets, strings and the end, if they have one.
-std::optional<Completeness> completeness_by_brackets(TSNode root, std::string_view text) {
+std::optional<Completeness> completeness_by_brackets(std::string_view text) {
   const std::string_view trimmed = trim_right(text);
   if (trimmed.empty()) return Completeness::Complete;
-  const OpenBrackets found = open_brackets(root, text, text.size());
+  const OpenBrackets found = open_brackets(text, text.size());
   if (found.stray) return Completeness::Complete;
   if (!found.open.empty() || found.in_long_string || trimmed.back() == '\\') return Completeness::Incomplete;
   return std::nullopt;
@@ -107,9 +107,7 @@ bool ends_in_header(const Tree& tree, std::size_t size) {
   return false;
 }
 
-// Of a text with errors: how the runtime recovers from them depends on what it could reuse, and the answer must not.
-Completeness completeness_of_damaged(std::string_view text) {
-  const Tree tree = parse_tree({}, text);
+Completeness completeness_of_damaged(const Tree& tree, std::string_view text) {
   Node last;
   for (Node s : Node(&tree, 0).children()) last = s;
   if (!last) return Completeness::Complete;
@@ -118,9 +116,10 @@ Completeness completeness_of_damaged(std::string_view text) {
 
 }  // namespace
 
-Completeness completeness(TSNode root, std::string_view text) {
-  if (const auto by_brackets = completeness_by_brackets(root, text)) return *by_brackets;
-  if (ts_node_has_error(root)) return completeness_of_damaged(text);
+Completeness completeness(const LiveTree& tree, std::string_view text) {
+  if (const auto by_brackets = completeness_by_brackets(text)) return *by_brackets;
+  if (tree.has_error()) return completeness_of_damaged(tree.copy({}), text);
+  const TSNode root = parts_of(tree).root;
   for (std::uint32_t i = ts_node_named_child_count(root); i-- > 0;)
     if (const TSNode last = ts_node_named_child(root, i); !ts_node_is_extra(last))
       return completeness_by_statement(text, language().kind_of(last), false);
@@ -152,8 +151,8 @@ std::optional<int> branch_indent(std::string_view text) {
   return std::nullopt;
 }
 
-int next_indent(TSNode root, std::string_view text) {
-  const OpenBrackets found = open_brackets(root, text, text.size());
+int next_indent(std::string_view text) {
+  const OpenBrackets found = open_brackets(text, text.size());
   if (found.in_long_string) return 0;
   if (!found.open.empty()) {
     const std::string_view opener = last_line(text.substr(0, found.open.back().at + 1));

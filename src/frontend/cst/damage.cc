@@ -126,13 +126,19 @@ class Reporter {
   std::size_t end_inside(Node n) const {
     const bool simple = n.is(Kind::Binding) || n.is(Kind::BufferStore) || n.is(Kind::AxisBinding) ||
                         n.is(Kind::AugmentedAssignment) || n.is(Kind::ReturnStatement);
-    if (!simple) return Scan::kNone;
+    const bool value = n.is(Kind::ExpressionStatement);  // strings in lines of their own are statements
+    if (!simple && !value) return Scan::kNone;
     const std::string_view text = tree_.text.substr(0, n.row().end);
     for (std::size_t at = text.find('\n', n.row().begin); at != Scan::kNone; at = text.find('\n', at + 1)) {
       const Scan scan = scan_brackets(text, n.row().begin, at);
-      const bool inside = !scan.open.empty() || scan.long_string != Scan::kNone || scan.stray != Scan::kNone;
+      if (scan.long_string != Scan::kNone) {
+        bool open = false;
+        at = skip_string(text, scan.long_string, text.size(), open) - 1;
+        continue;
+      }
       const std::string_view line = text.substr(0, at);
-      if (!inside && !line.ends_with('\\') && !line.ends_with("\\\r")) return at;
+      if (!scan.open.empty() || scan.stray != Scan::kNone || line.ends_with('\\') || line.ends_with("\\\r")) continue;
+      if (!value || !may_end(line.substr(n.row().begin))) return at;
     }
     return Scan::kNone;
   }
@@ -274,7 +280,8 @@ class Reporter {
     }
     const std::string_view last = last_token(text);
     const bool goes_on =
-        support::is_python_keyword(last) || last.find_first_not_of("=+-*/%<>&|^~,\\") == std::string_view::npos;
+        support::is_python_keyword(last) || last.find_first_not_of("=+-*/%<>&|^~,\\") == std::string_view::npos ||
+        (last == "." && text.size() > last.size());
     if (goes_on && ends_line(begin + text.size()) && !may_end(text) && !begins_block(text)) {
       const std::size_t at = begin + text.size() - last.size();
       m = source::message(diag::SyntaxError, fmt::format("unexpected end of line after `{}`", last));

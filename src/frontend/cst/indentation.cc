@@ -15,6 +15,7 @@ struct CodeLine {
   std::uint32_t begin = 0;  // of the code
   std::uint32_t column = 0;
   bool opens = false;  // its last character is `:`
+  bool unfinished = false;
 };
 
 class LineScan {
@@ -75,6 +76,8 @@ class LineScan {
     }
     at_ = std::min(at_, text_.size());
     lines_.back().opens = last < text_.size() && text_[last] == ':';
+    if (last < text_.size() && depth <= 0)
+      lines_.back().unfinished = ends_in_operator(text_.substr(lines_.back().begin, last + 1 - lines_.back().begin));
   }
   static bool is_special(char c) {
     static constexpr auto kSpecial = [] {
@@ -118,7 +121,8 @@ class Blocks {
       }
       while (column < levels_.back()) levels_.pop_back();
       while (!blocks_.empty() && column < blocks_.back()) blocks_.pop_back();
-      note_part(lines_[i]);
+      if (!note_part(lines_[i]) && lines_[i].unfinished)
+        found_.push_back({lines_[i].begin, column, false, false, true});
       opened = lines_[i].opens;
       header = column;
     }
@@ -136,12 +140,13 @@ class Blocks {
     return first_word(line);
   }
   // The first word of the last line at each level tells what a part may continue.
-  void note_part(const CodeLine& line) {
+  bool note_part(const CodeLine& line) {
     last_words_.resize(levels_.size());
     const std::string_view word = keyword_of(text_.substr(line.begin));
-    if (line.column == levels_.back() && is_part(word) && !continues(word, last_words_.back()))
-      found_.push_back({line.begin, line.column, false, true});
+    const bool lone = line.column == levels_.back() && is_part(word) && !continues(word, last_words_.back());
+    if (lone) found_.push_back({line.begin, line.column, false, true});
     last_words_.back() = word;
+    return lone;
   }
   // The first line behind a line and further simple statements, between these columns.
   std::size_t behind_simple(std::size_t line, std::uint32_t from, std::uint32_t to) const {
@@ -196,7 +201,70 @@ bool may_misplace(std::string_view removed, std::string_view inserted, std::stri
   return removed.find_first_of(kDecides) != std::string_view::npos ||
          inserted.find_first_of(kDecides) != std::string_view::npos ||
          line_before.find_first_not_of(" \t\r\f") == std::string_view::npos || begins_block(old_line) ||
-         begins_block(new_line);
+         begins_block(new_line) || ends_in_operator(code_of(old_line)) || ends_in_operator(code_of(new_line));
+}
+
+namespace {
+
+constexpr std::size_t kMostWithoutBlock = 500;
+
+// Counts headers that no deeper line follows.
+class HeaderCount {
+ public:
+  explicit HeaderCount(std::string_view text) : text_(text) {}
+  // The next line with code: where that begins, and its column.
+  void add(std::size_t begin, std::size_t column, bool in_brackets) {
+    if (is_header_ && column <= column_ && count_++ == 0) first_ = header_;
+    const std::string_view line = text_.substr(begin, std::min(text_.find('\n', begin), text_.size()) - begin);
+    is_header_ = false;
+    column_ = column;
+    if (std::string_view("cdeftiw").find(line[0]) == std::string_view::npos || !begins_block(line)) return;
+    const std::string_view code = code_of(line);
+    header_ = {static_cast<std::uint32_t>(begin + code.size()), code.ends_with(':')};
+    // `if x: y = 1` has its block; `[x` / `for x in y]` is a value.
+    const std::string_view word = first_word(line);
+    const bool is_value = in_brackets && (word == "for" || word == "if" || word == "else");
+    is_header_ = header_.has_colon || (!is_value && !has_header_colon(code));
+  }
+  bool is_full() const { return count_ > kMostWithoutBlock; }
+  std::optional<HeaderWithoutBlock> first() const { return is_full() ? std::optional(first_) : std::nullopt; }
+
+ private:
+  std::string_view text_;
+  std::size_t count_ = 0;
+  bool is_header_ = false;  // the line before
+  std::size_t column_ = 0;
+  HeaderWithoutBlock header_, first_;
+};
+
+}  // namespace
+
+std::optional<HeaderWithoutBlock> find_many_without_block(std::string_view text) {
+  const auto code_at = [&](std::size_t line) { return std::min(text.find_first_not_of(" \t\r\f", line), text.size()); };
+  const auto is_code = [&](std::size_t at) { return at < text.size() && text[at] != '\n' && text[at] != '#'; };
+  HeaderCount lines(text);
+  for (std::size_t at = 0; at < text.size() && !lines.is_full(); at = std::min(text.find('\n', at), text.size()) + 1)
+    if (const std::size_t begin = code_at(at); is_code(begin)) lines.add(begin, begin - at, false);
+  if (!lines.is_full()) return std::nullopt;
+  // Some may be in strings or brackets.
+  HeaderCount exact(text);
+  int depth = 0;
+  for (std::size_t at = 0, line = 0; at < text.size() && !exact.is_full();) {
+    if (at == line)
+      if (const std::size_t begin = code_at(at); is_code(begin)) exact.add(begin, begin - at, depth > 0);
+    const char c = text[at];
+    if (c == '#') {
+      at = std::min(text.find('\n', at), text.size());
+    } else if (c == '"' || c == '\'') {
+      bool open = false;
+      at = skip_string(text, at, text.size(), open);
+    } else {
+      if (c == '\n') line = at + 1;
+      depth += c == '(' || c == '[' || c == '{' ? 1 : c == ')' || c == ']' || c == '}' ? -1 : 0;
+      ++at;
+    }
+  }
+  return exact.first();
 }
 
 }  // namespace rldb::frontend::cst

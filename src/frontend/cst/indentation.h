@@ -1,5 +1,5 @@
-// Lines that stand where they cannot, found without the grammar: with too little indentation for their block, or an
-// `else:` without its `if`.
+// Lines that stand where they cannot, found without the grammar: with too little indentation for their block, an
+// `else:` without its `if`, or one that ends with an operator (`y =`), which the grammar lets go on in the next line.
 //
 // The grammar takes such a line for the end of the block, and each line after it for an unexpected one. But a simple
 // statement cannot be followed by a deeper line, so one of the two is wrong; it is the first if the second is as deep
@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -18,6 +19,7 @@ struct Misplaced {
   std::uint32_t column = 0;  // of its block
   bool first = false;        // directly behind the header of the block
   bool lone = false;         // it continues nothing; the column is its own
+  bool unfinished = false;   // it ends with an operator; the column is its own
 };
 // In the order of the text. None in a text that is indented with tabs.
 std::vector<Misplaced> find_misplaced(std::string_view text);
@@ -26,5 +28,13 @@ std::vector<Misplaced> find_misplaced(std::string_view text);
 // comment, a header. The lines: with the edit, and what is before it in the line.
 bool may_misplace(std::string_view removed, std::string_view inserted, std::string_view old_line,
                   std::string_view new_line, std::string_view line_before);
+
+// The runtime recovers from headers without a block in a time that is quadratic in their number: a text with more than
+// 500 of them is not given to it. The first one; nothing: there are few.
+struct HeaderWithoutBlock {
+  std::uint32_t end = 0;  // of its line's code
+  bool has_colon = false;
+};
+std::optional<HeaderWithoutBlock> find_many_without_block(std::string_view text);
 
 }  // namespace rldb::frontend::cst

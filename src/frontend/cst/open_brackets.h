@@ -1,8 +1,6 @@
-// The brackets of a tree that are open at a place. Errors leave the tokens of a text as they are, so that a text that
-// is still being typed has them too.
+// The brackets that are open at a place, below the level of the grammar: what it makes of an open bracket depends on
+// the lines behind that, which may not be there yet.
 #pragma once
-
-#include <tree_sitter/api.h>
 
 #include <cstdint>
 #include <string_view>
@@ -21,6 +19,6 @@ struct OpenBrackets {
   bool stray = false;             // a closing bracket that closes none of them
   bool in_long_string = false;    // a triple-quoted string is open there
 };
-OpenBrackets open_brackets(TSNode root, std::string_view text, std::size_t place);
+OpenBrackets open_brackets(std::string_view text, std::size_t place);
 
 }  // namespace rldb::frontend::cst

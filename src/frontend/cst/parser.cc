@@ -184,11 +184,25 @@ struct Reading {
 
 }  // namespace
 
-TreePtr parse_statement(std::string_view text, std::uint32_t begin, std::uint32_t end) {
+// The line that has to follow statements that stand in a text of their own: the definition or the block that is
+// missing, or just another line.
+static std::string line_behind(std::string_view statements) {
+  if (statements.starts_with('@')) return "\ndef _():\n    pass\n";
+  if (begins_block(statements)) return "\n    pass\n";
+  const std::string_view last = statements.substr(statements.rfind('\n') + 1);
+  const std::size_t indent = std::min(last.find_first_not_of(' '), last.size());
+  const std::string_view code = last.substr(indent);
+  const bool ends_in_header = last.size() < statements.size() && !code.starts_with('@') && begins_block(code);
+  return ends_in_header ? "\n" + std::string(indent + 4, ' ') + "pass\n" : "\nimport _\n";
+}
+
+TreePtr parse_statement(std::string_view text, std::uint32_t begin, std::uint32_t end, std::string* alone) {
   thread_local ParserPtr parser = make_parser();
-  std::string alone(text.substr(begin, end - begin));
-  alone += !begins_block(alone) ? "\nimport _\n" : alone.starts_with('@') ? "\ndef _():\n    pass\n" : "\n    pass\n";
-  return parse_text(parser.get(), nullptr, alone);
+  std::string own(text.substr(begin, end - begin));
+  own += line_behind(own);
+  TreePtr tree = parse_text(parser.get(), nullptr, own);
+  if (alone) *alone = std::move(own);
+  return tree;
 }
 
 namespace {
@@ -458,6 +472,8 @@ LiveTree::Changed LiveTree::edit(const Edit& edit, std::string_view text) {
   return changed;
 }
 
+LiveParts parts_of(const LiveTree& tree) { return {tree.impl_->root(), tree.impl_->reading.cut_out.statements}; }
+
 Tree LiveTree::copy(source::FileId file, const TreeOptions& options) const {
   Tree out = impl_->empty_tree(file);
   copy_rows(impl_->root(), options, &impl_->reading.cut_out, out.rows);
@@ -472,6 +488,8 @@ TSNode LiveTree::Impl::find(Kind kind, std::uint32_t begin, Place& place) const 
     place.begin = ts_node_start_byte(node);
     if (place.kind == kind && place.begin == begin) {
       place.end = ts_node_end_byte(node);
+      const TSNode body = ts_node_child_by_field_name(node, "body", 4);
+      place.body = ts_node_is_null(body) ? place.end : ts_node_start_byte(body);
       return node;
     }
     place.sibling_counts.push_back(ts_node_child_count(node));

@@ -48,6 +48,8 @@ Tree parse_tree(source::FileId file, std::string_view text, const TreeOptions& o
 
 // Relay text has no statements cut out: relay/units.h finds its damage, and a damaged text is parsed from its
 // beginning.
+struct LiveParts;  // ts_parser.h
+
 class LiveTree {
  public:
   explicit LiveTree(Grammar grammar = Grammar::TvmScript);
@@ -77,6 +79,7 @@ class LiveTree {
     Kind kind = Kind::Other;
     std::uint32_t begin = 0;
     std::uint32_t end = 0;
+    std::uint32_t body = 0;                     // where its block begins, if it has one
     std::uint32_t depth = 0;                    // 0 is the root
     std::vector<std::uint32_t> sibling_counts;  // children of each node on the path to it, the root's first
   };
@@ -87,6 +90,7 @@ class LiveTree {
   Tree copy_node(source::FileId file, Kind kind, std::uint32_t begin, const TreeOptions& options = {}) const;
 
  private:
+  friend LiveParts parts_of(const LiveTree& tree);
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

@@ -8,6 +8,7 @@
 #include <regex>
 #include <string>
 
+#include "frontend/cst/indentation.h"
 #include "frontend/cst/parser.h"
 #include "frontend/cst/ts_language.h"
 #include "frontend/cst/ts_parser.h"
@@ -154,24 +155,22 @@ std::vector<Capture> captures_of(const HighlightQuery& query, TSNode root, std::
 namespace rldb::frontend {
 
 struct EntryTree::State {
-  cst::ParserPtr parser = cst::make_parser();
-  cst::TreePtr tree;
-  std::string text;  // that `tree` belongs to
+  cst::LiveTree tree;
+  std::unique_ptr<const std::string> text;  // of the tree, which points into it; null: there is none
 
-  // Null: the text is over the runtime's limits.
-  const TSTree* follow(std::string_view now) {
-    if (!cst::within_limits(now)) return nullptr;
-    if (tree && text == now) return tree.get();
-    // In any event, the tree belongs to the named text or there is none.
-    auto old = std::move(tree);
-    if (old) {
-      const TSInputEdit edit = cst::difference(text, now);
-      ts_tree_edit(old.get(), &edit);
+  // Null: it is no text for the runtime.
+  const cst::LiveTree* follow(std::string_view now) {
+    if (text && *text == now) return &tree;
+    if (!cst::within_limits(now) || cst::find_many_without_block(now)) return nullptr;
+    auto next = std::make_unique<const std::string>(now);
+    if (text) {
+      const TSInputEdit edit = cst::difference(*text, *next);
+      tree.edit({edit.start_byte, edit.old_end_byte, edit.new_end_byte}, *next);
+    } else {
+      tree.reset(*next);
     }
-    text = now;
-    tree = cst::parse_or_cancel(parser.get(), old.get(), now);
-    support::poll();
-    return tree.get();
+    text = std::move(next);
+    return &tree;
   }
 };
 
@@ -179,50 +178,88 @@ EntryTree::EntryTree() : state_(std::make_unique<State>()) {}
 EntryTree::~EntryTree() = default;
 
 Completeness EntryTree::completeness(std::string_view text) {
-  const TSTree* tree = state_->follow(text);
-  return tree ? cst::completeness(ts_tree_root_node(tree), text) : Completeness::Complete;
+  const cst::LiveTree* tree = state_->follow(text);
+  return tree ? cst::completeness(*tree, text) : Completeness::Complete;
 }
 
-int EntryTree::next_indent(std::string_view text) {
-  const TSTree* tree = state_->follow(text);
-  return tree ? cst::next_indent(ts_tree_root_node(tree), text) : 0;
-}
+int EntryTree::next_indent(std::string_view text) { return cst::next_indent(text); }
 
 std::optional<int> EntryTree::branch_indent(std::string_view text) { return cst::branch_indent(text); }
 
-std::optional<ClosedEntry> EntryTree::close_brackets(std::string_view text) {
-  const TSTree* tree = state_->follow(text);
-  return tree ? cst::close_brackets(ts_tree_root_node(tree), text) : std::nullopt;
-}
+std::optional<ClosedEntry> EntryTree::close_brackets(std::string_view text) { return cst::close_brackets(text); }
 
 OpenCall EntryTree::open_call(std::string_view text, std::size_t cursor) {
-  const TSTree* tree = state_->follow(text);
-  return tree ? cst::open_call(ts_tree_root_node(tree), text, std::min(cursor, text.size())) : OpenCall{};
+  return cst::open_call(text, std::min(cursor, text.size()));
 }
 
+namespace {
+
+// The colour of each byte of a part of a text.
+class Paint {
+ public:
+  Paint(const cst::HighlightQuery& query, std::size_t begin, std::size_t end)
+      : query_(query), begin_(begin), end_(end), bytes_(end - begin, kNone) {}
+
+  // Of a text that stands at `offset`; nothing outside of [from, to) is painted.
+  void add(TSNode root, std::string_view text, std::size_t offset, std::size_t from, std::size_t to,
+           const std::vector<cst::Statement>& without) {
+    from = std::max(from, begin_);
+    to = std::min(to, end_);
+    if (from >= to) return;
+    for (const cst::Capture& c : cst::captures_of(query_, root, text, from - offset, to - offset)) {
+      support::poll();
+      if (is_placeholder(c, without)) continue;
+      const std::size_t first = std::max<std::size_t>(c.begin + offset, from);
+      const std::size_t last = std::min<std::size_t>(c.end + offset, to);
+      for (std::size_t i = first; i < last; ++i) bytes_[i - begin_] = c.capture;
+    }
+  }
+
+  std::vector<Highlight> highlights() const {
+    std::vector<Highlight> out;
+    for (std::size_t i = 0; i < bytes_.size();) {
+      std::size_t next = i + 1;
+      while (next < bytes_.size() && bytes_[next] == bytes_[i]) ++next;
+      if (bytes_[i] != kNone)
+        out.push_back({static_cast<std::uint32_t>(begin_ + i), static_cast<std::uint32_t>(begin_ + next),
+                       query_.name(bytes_[i])});
+      i = next;
+    }
+    return out;
+  }
+
+ private:
+  static constexpr std::uint32_t kNone = ~std::uint32_t(0);
+  static bool is_placeholder(const cst::Capture& c, const std::vector<cst::Statement>& cut_out) {
+    auto s = std::upper_bound(cut_out.begin(), cut_out.end(), c.begin,
+                              [](std::uint32_t at, const cst::Statement& s) { return at < s.end; });
+    return s != cut_out.end() && c.end <= s->end && c.begin >= (s->misplaced ? std::min(s->blank, s->begin) : s->begin);
+  }
+
+  const cst::HighlightQuery& query_;
+  std::size_t begin_, end_;
+  std::vector<std::uint32_t> bytes_;
+};
+
+}  // namespace
+
+// A statement that is cut out has the colours of its own tree.
 std::vector<Highlight> EntryTree::highlight(std::string_view text, std::size_t begin, std::size_t end) {
   const cst::HighlightQuery& query = cst::highlight_query();
   end = std::min(end, text.size());
   if (!query.get() || begin >= end) return {};
-  const TSTree* tree = state_->follow(text);
+  const cst::LiveTree* tree = state_->follow(text);
   if (!tree) return {};
-  constexpr std::uint32_t kNone = ~std::uint32_t(0);
-  std::vector<std::uint32_t> paint(end - begin, kNone);
-  for (const cst::Capture& c : cst::captures_of(query, ts_tree_root_node(tree), text, begin, end)) {
-    support::poll();
-    const std::size_t from = std::max<std::size_t>(c.begin, begin), to = std::min<std::size_t>(c.end, end);
-    if (from < to) std::fill(paint.begin() + (from - begin), paint.begin() + (to - begin), c.capture);
+  const cst::LiveParts parts = cst::parts_of(*tree);
+  Paint paint(query, begin, end);
+  paint.add(parts.root, text, 0, begin, end, parts.cut_out);
+  for (const cst::Statement& s : parts.cut_out) {
+    if (s.end <= begin || s.begin >= end) continue;
+    std::string alone;
+    const cst::TreePtr own = cst::parse_statement(text, s.begin, s.end, &alone);
+    paint.add(ts_tree_root_node(own.get()), alone, s.begin, s.begin, s.end, {});
   }
-  std::vector<Highlight> out;
-  for (std::size_t i = 0; i < paint.size();) {
-    std::size_t next = i + 1;
-    while (next < paint.size() && paint[next] == paint[i]) ++next;
-    if (paint[i] != kNone)
-      out.push_back(
-          {static_cast<std::uint32_t>(begin + i), static_cast<std::uint32_t>(begin + next), query.name(paint[i])});
-    i = next;
-  }
-  return out;
+  return paint.highlights();
 }
 
 }  // namespace rldb::frontend

@@ -135,6 +135,15 @@ std::string_view code_of(std::string_view line) {
   return line.substr(0, last == std::string_view::npos ? 0 : last + 1);
 }
 
+bool ends_in_operator(std::string_view code) {
+  if (code.empty() || std::string_view("=+-*/%<>&|^~.").find(code.back()) == std::string_view::npos) return false;
+  if (code.ends_with("...") || code.ends_with("import *") || code.starts_with('@')) return false;
+  if (code.back() != '.') return true;
+  std::size_t word = code.size() - 1;
+  while (word > 0 && is_word_byte(code[word - 1])) --word;
+  return code[word] < '0' || code[word] > '9';  // `1.`
+}
+
 bool has_header_colon(std::string_view header) {
   int depth = 0;
   char quote = 0;

@@ -39,6 +39,9 @@ std::size_t second_of_two_values(std::string_view text, std::size_t begin, std::
 // A line without its comment and the blanks before that.
 std::string_view code_of(std::string_view line);
 
+// Whether code ends with a sign behind which nothing may end: `y =`, `R.`.
+bool ends_in_operator(std::string_view code);
+
 // Whether a header has the `:` that ends it, with the body behind it or not.
 bool has_header_colon(std::string_view header);
 

@@ -179,6 +179,7 @@ class Splitter {
   // The grammar lets a line that cannot be the end of a statement (`x =`) go on in the next one.
   std::size_t end_of_unfinished(std::size_t begin, std::size_t end) const {
     constexpr int kMostLines = 4;
+    if (ends_in_operator(code_of(text_.substr(begin, end - begin)))) return kNone;  // it is cut out: indentation.h
     for (int i = 0; i < kMostLines && end < text_.size() && !may_end(text_.substr(begin, end - begin)); ++i) {
       std::size_t ignored = kNone;
       std::size_t from = end;
@@ -378,7 +379,8 @@ void cut_misplaced(std::string_view text, const std::vector<Misplaced>& misplace
                                      [](const Statement& s, std::uint32_t offset) { return s.begin < offset; });
     if (at == statements.end() || at->begin != m.begin) continue;
     if (m.lone) cut_as_unfinished(*at);
-    if (m.lone || at->header) continue;
+    if (m.unfinished && !at->header) at->cut = true;
+    if (m.lone || m.unfinished || at->header) continue;
     const auto column_of = [&](const Statement& s) {
       const std::size_t line = s.begin == 0 ? std::string_view::npos : text.rfind('\n', s.begin - 1);
       return s.begin - static_cast<std::uint32_t>(line == std::string_view::npos ? 0 : line + 1);

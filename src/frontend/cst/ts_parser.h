@@ -5,9 +5,12 @@
 #include <tree_sitter/api.h>
 
 #include <memory>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "frontend/cst/parser.h"
+#include "frontend/cst/statements.h"
 
 namespace rldb::frontend::cst {
 
@@ -28,7 +31,15 @@ TreePtr parse_text(TSParser* parser, const TSTree* old, std::string_view text, G
 // The one change that turns one text into another.
 TSInputEdit difference(std::string_view before, std::string_view after);
 
-// A statement of a text, and a line behind it: recovery from an error at its end needs something to go on with.
-TreePtr parse_statement(std::string_view text, std::uint32_t begin, std::uint32_t end);
+// A statement of a text, and a line behind it: recovery from an error at its end needs something to go on with. `alone`
+// (null: not wanted) becomes the text of the tree.
+TreePtr parse_statement(std::string_view text, std::uint32_t begin, std::uint32_t end, std::string* alone = nullptr);
+
+// A LiveTree as tree-sitter has it: of the text with placeholders, and for what they stand.
+struct LiveParts {
+  TSNode root;
+  const std::vector<Statement>& cut_out;
+};
+LiveParts parts_of(const LiveTree& tree);
 
 }  // namespace rldb::frontend::cst

@@ -58,9 +58,10 @@ class Imports {
   bool tir_ = false;
 };
 
-// Names at file level: meta values, and `n = TypeVar("n")`.
+// Names at file level: meta values, and `n = TypeVar("n")`. At the prompt there are outer names around them.
 struct FileNames {
   Scope scope;
+  std::unordered_map<std::string, Val> outer;  // those that were found (expr.cc)
   std::unordered_set<std::string_view> type_vars;
 };
 

@@ -148,6 +148,24 @@ Poly Poly::with(Symbol v, const Poly& by) const {
   return rest + *c * by;
 }
 
+// n, where p is n * q and n a positive number.
+std::optional<std::int64_t> multiple_of(const Poly& p, const Poly& q) {
+  if (p.terms().empty() || p.terms().size() != q.terms().size()) return std::nullopt;
+  const std::int64_t x = p.terms()[0].second, y = q.terms()[0].second;
+  if (x == INT64_MIN || y == INT64_MIN || x % y != 0 || x / y <= 0) return std::nullopt;
+  return p == Poly(x / y) * q ? std::optional(x / y) : std::nullopt;
+}
+
+// u and t with a == b * u + t, where the highest symbol of b has a number as its coefficient.
+std::optional<std::pair<Poly, Poly>> divide(const Poly& a, const Poly& b) {
+  const Symbol v = b.highest();
+  const auto x = a.coefficient(v), y = b.coefficient(v);
+  const auto by = y ? y->constant() : std::nullopt;
+  const auto u = x && by && *by > 0 ? x->divided(*by) : std::nullopt;
+  if (!u) return std::nullopt;
+  return std::pair(*u, a - b * *u);
+}
+
 // ---- proofs ----
 
 Symbol Prover::make(bool non_negative) {
@@ -274,6 +292,7 @@ bool Prover::prove_with(const Poly& p, const Poly& c, Symbol v, const Fact& fact
     const std::int64_t s = y / common;
     return prove(Poly(s) * p + Poly(s - 1) - Poly(x / common) * fact.poly, depth + 1);
   }
+  if (const auto times = multiple_of(c, *q)) return prove(p - Poly(*times) * fact.poly, depth + 1);
   if (qc && (*qc == 1 || *qc == -1)) {
     const Poly times = *q * c;
     return prove(times, depth + 1) && prove(p - times * fact.poly, depth + 1);
@@ -328,6 +347,36 @@ void Prover::limit_here(Symbol q, const Poly& a, std::int64_t by) {
   if (high < *ends.high) fact(Poly(high) - Poly::of(q));
 }
 
+// The ends of a quotient by an unknown dimension: the number of a row is below the number of rows if the position is
+// below rows * columns. Where the quotient is multiplied (a stride) this does not follow from what is known of the
+// position, because it holds for whole numbers only.
+void Prover::limit_rows(Symbol q, const Poly& a, const Poly& b) {
+  const Poly quotient = Poly::of(q);
+  const auto learn = [&](const Poly& p) {
+    const std::vector<Fact>& facts = known_[std::size_t(q)].facts;
+    const bool known = std::any_of(facts.begin(), facts.end(), [&](const Fact& f) { return f.poly == p; });
+    if (!known) fact(p);
+  };
+  if (never_negative(a)) learn(quotient);
+  Poly most = a;  // a is not above it
+  for (int step = 0; step < kMaxProofDepth && most.valid(); ++step) {
+    if (const auto parts = divide(most, b))
+      for (const Poly& u : {parts->first - Poly(1), parts->first})
+        if (never_negative(b * u + b - Poly(1) - most)) return learn(u - quotient);
+    const Symbol v = most.highest();
+    const auto c = v < 0 ? std::nullopt : most.coefficient(v);
+    if (!c) return;
+    const auto lowers = [&](const Fact& f) {
+      const auto d = f.poly.coefficient(v);
+      return d ? multiple_of(*c, Poly(-1) * *d) : std::nullopt;
+    };
+    const std::vector<Fact>& facts = known_[std::size_t(v)].facts;
+    const auto end = std::find_if(facts.rbegin(), facts.rend(), lowers);
+    if (end == facts.rend()) return;
+    most = most + Poly(*lowers(*end)) * end->poly;
+  }
+}
+
 Poly Prover::floor_div(const Poly& a, const Poly& b) {
   if (!a.valid() || !b.valid()) return Poly::invalid();
   const auto divisor = b.constant();
@@ -357,7 +406,10 @@ Poly Prover::floor_div(const Poly& a, const Poly& b) {
     always(b * q + b - Poly(1) - rest, 1);
     if (divisor) limit_quotient(it->second, rest, *divisor);
   }
-  if (divisor) limit_here(it->second, rest, *divisor);
+  if (divisor)
+    limit_here(it->second, rest, *divisor);
+  else
+    limit_rows(it->second, rest, b);
   return whole + Poly::of(it->second);
 }
 

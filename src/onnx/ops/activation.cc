@@ -78,7 +78,9 @@ Made celu(NodeContext& c) {
   Chain m(c);
   const Expr* x = m.in(0);
   const double alpha = c.real(key::Alpha, 1);
-  const Expr* below = m.mul(negative_exp(m, m.mul(x, 1 / alpha)), alpha);
+  const Expr* part = m.mul(x, 1 / alpha);
+  // With a negative `alpha` the power of what is below zero is above one.
+  const Expr* below = m.mul(alpha < 0 ? m.add(m.exp(part), -1) : negative_exp(m, part), alpha);
   return m.done(m.where(below_zero(m, x), below, x));
 }
 

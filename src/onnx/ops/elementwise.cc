@@ -32,6 +32,24 @@ Made negative(NodeContext& c) {
   return unary(c);
 }
 
+// Of integers too: Relax's operator takes floats.
+Made error_function(NodeContext& c) {
+  Chain m(c);
+  const Expr* x = m.in(0);
+  const DType t = m.dtype(x);
+  return m.done(m.cast(m.unary(op::Erf, t.is_float() ? x : m.cast(x, DType::Float(64))), t));
+}
+
+// NaN of NaN, as TVM's importer has it: Relax's operator compares with 0, and gives 0.
+Made sign(NodeContext& c) {
+  RLDB_TRY(const ir::TensorType* t, c.type(0));
+  RLDB_TRY(const Expr* x, c.in(0));
+  RLDB_TRY(const Expr* made, c.emit(op::Sign, {x}));
+  if (!t->dtype.is_float()) return made;
+  RLDB_TRY(const Expr* nan, c.emit(op::Isnan, {x}));
+  return c.emit(op::Where, {nan, x, made});
+}
+
 Made identity(NodeContext& c) {
   if (c.inputs.empty()) return refuse("it has no operand");
   c.results = {c.inputs[0]};

@@ -305,32 +305,11 @@ const Expr* corners_of(Chain& m, const Expr* boxes) {
                 2);
 }
 
-}  // namespace
-
-// Operands: boxes, scores, the most boxes of a class, the thresholds of overlap and of score. A row for each box kept.
-Made non_max_suppression(NodeContext& c) {
-  Chain m(c);
-  const Expr *boxes = m.in(0), *scores = m.in(1);
-  const Dims score_dims = m.dims(scores);
-  if (!m.good() || score_dims.size() != 3 || m.rank(boxes) != 3)
-    return m.done(m.fail("its boxes or scores are not of rank 3"));
-  // Checked when the program runs, where no proof shows it.
-  const Expr* box_dims[] = {score_dims[0], score_dims[2], c.i64(4)};
-  for (std::size_t k = 0; k < 3; ++k) boxes = c.with_dim(boxes, k, box_dims[k]);
-  RLDB_TRY(const std::int64_t centred, c.choice(key::CenterPointBox, 0, {0, 1}));
-  if (centred != 0) boxes = corners_of(m, boxes);
-  const DType t = DType::Float(32);
-  const auto scalar = [&](std::size_t i, DType type, double otherwise) {
-    return c.has(i) ? m.reshape(m.in(i), {}) : m.lit(type, otherwise);
-  };
-  // ONNX suppresses what overlaps by more, Relax by as much, and it chooses no box where that is 0.
-  constexpr double kLeast = std::numeric_limits<float>::min();
-  const ir::Result<double> given = c.is_literal(3) ? c.real_in(3, 0) : ir::Result<double>(0.0);
-  const Expr* overlap = given.ok() && *given > 0 ? m.in(3) : m.lit(t, kLeast);
-  if (c.has(3) && !c.is_literal(3)) overlap = m.max(m.in(3), overlap);
-  const Expr* all = m.op(op::VisionAllClassNonMaxSuppression,
-                         {boxes, scores, scalar(2, DType::Int(64), 0), m.reshape(overlap, {}),
-                          scalar(4, t, -std::numeric_limits<double>::infinity())},
+// The chosen boxes as (batch, class, box). `overlap`: what is suppressed, `score`: what is not chosen.
+Made chosen_boxes(NodeContext& c, Chain& m, const Expr* boxes, const Expr* scores, const Expr* overlap,
+                  const Expr* score) {
+  const Expr* most = c.has(2) ? m.reshape(m.in(2), {}) : m.lit(DType::Int(64), 0);
+  const Expr* all = m.op(op::VisionAllClassNonMaxSuppression, {boxes, scores, most, m.reshape(overlap, {}), score},
                          {{op_attr::OutputFormat, c.ctx.attr("onnx")}});
   if (!m.good()) return m.done(nullptr);
   RLDB_TRY(const Exprs parts, c.fields_of(all));
@@ -339,6 +318,46 @@ Made non_max_suppression(NodeContext& c) {
   // The count is at most the number of rows.
   return static_cast<const Expr*>(
       c.blocks.emit_match_cast(rows, c.ctx.tensor(Dims{count[0], c.i64(3)}, DType::Int(64))));
+}
+
+// Boxes by their corners, whose number is that of the scores; checked when the program runs, where no proof shows it.
+Made boxes_of(NodeContext& c, Chain& m, const Expr* scores) {
+  const Expr* boxes = m.in(0);
+  const Dims score_dims = m.dims(scores);
+  if (!m.good() || score_dims.size() != 3 || m.rank(boxes) != 3)
+    return m.done(m.fail("its boxes or scores are not of rank 3"));
+  const Expr* box_dims[] = {score_dims[0], score_dims[2], c.i64(4)};
+  for (std::size_t k = 0; k < 3; ++k) boxes = c.with_dim(boxes, k, box_dims[k]);
+  RLDB_TRY(const std::int64_t centred, c.choice(key::CenterPointBox, 0, {0, 1}));
+  return m.done(centred != 0 ? corners_of(m, boxes) : boxes);
+}
+
+}  // namespace
+
+// Operands: boxes, scores, the most boxes of a class, the thresholds of overlap and of score. A row for each box kept.
+Made non_max_suppression(NodeContext& c) {
+  Chain m(c);
+  const Expr* scores = m.in(1);
+  RLDB_TRY(const Expr* boxes, boxes_of(c, m, scores));
+  const DType t = DType::Float(32);
+  // ONNX suppresses what overlaps by more, Relax by as much, and it chooses no box where that is 0.
+  constexpr double kLeast = std::numeric_limits<float>::min();
+  const ir::Result<double> given = c.is_literal(3) ? c.real_in(3, 0) : ir::Result<double>(0.0);
+  const Expr* overlap = given.ok() && *given > 0 ? m.in(3) : m.lit(t, kLeast);
+  if (c.has(3) && !c.is_literal(3)) overlap = m.max(m.in(3), overlap);
+  const Expr* score = c.has(4) ? m.reshape(m.in(4), {}) : m.lit(t, -std::numeric_limits<double>::infinity());
+  return chosen_boxes(c, m, boxes, scores, overlap, score);
+}
+
+// With the defaults of TVM's importer.
+Made all_class_nms(NodeContext& c) {
+  Chain m(c);
+  const Expr* scores = m.in(1);
+  RLDB_TRY(const Expr* boxes, boxes_of(c, m, scores));
+  const DType t = DType::Float(32);
+  const Expr* overlap = c.has(3) ? m.in(3) : m.lit(t, 0.5);
+  const Expr* score = c.has(4) ? m.reshape(m.in(4), {}) : m.lit(t, 0);
+  return chosen_boxes(c, m, boxes, scores, overlap, score);
 }
 
 }  // namespace rldb::onnx::bodies

@@ -7,6 +7,7 @@
 
 #include "onnx/ops/chain.h"
 #include "onnx/ops/fold.h"
+#include "rldb/ir/arith.h"
 #include "rldb/ir/op/function.h"
 #include "rldb/ir/op/index.h"
 #include "rldb/ir/op/inspect.h"
@@ -36,28 +37,62 @@ Ints reduced_axes(Chain& m, const Expr* x) {
   return axes;
 }
 
-bool reduces_nothing(Chain& m, const Expr* x, const Ints& axes) {
-  const Dims dims = m.dims(x);
-  return m.good() &&
-         std::any_of(axes.begin(), axes.end(), [&](std::int64_t a) { return ir::is_const(dims[std::size_t(a)], 0); });
+// The result over no elements: an end of the dtype's range, 0 or 1, as the definitions of the reductions have it. The
+// mean of none is not defined; it is what 0 / 0 is.
+const Expr* of_none(Chain& m, std::string_view by, DType t) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  if (by == op::Max) return t.is_float() ? m.ctx.literal(t, -infinity) : ir::min_value(m.ctx, t);
+  if (by == op::Min) return t.is_float() ? m.ctx.literal(t, infinity) : ir::max_value(m.ctx, t);
+  if (by == op::Mean && t.is_float()) return m.ctx.literal(t, std::numeric_limits<double>::quiet_NaN());
+  return m.ctx.literal(t, by == op::Prod ? 1 : 0);
 }
 
-// The largest and the smallest of no elements are the ends of the dtype's range. Null: there are elements, or it is
-// another reduction.
-const Expr* extreme_of_none(Chain& m, const Expr* x, const Ints& axes) {
-  const bool most = m.c.target == op::Max;
-  if ((!most && m.c.target != op::Min) || !reduces_nothing(m, x, axes)) return nullptr;
+// A tensor that a literal fills.
+const Expr* filled(Chain& m, const Dims& dims, const Expr* literal) {
+  const DType t = literal->dtype();
+  const auto whole = int_of(literal);
+  const auto made = runtime::Tensor::empty({}, t);
+  if (!made.ok()) return m.fail(made.error().message);
+  if (whole) runtime::store_int((*made)->data(), t, *whole);
+  if (const auto* real = ir::as<ir::FloatImm>(literal)) runtime::store_double((*made)->data(), t, real->value);
+  return m.op(op::Full, {m.ctx.shape(dims), m.ctx.constant(runtime::Value(*made))}, {{op_attr::Dtype, m.ctx.attr(t)}});
+}
+
+// Relax's reduction, and what no elements make, which only a run may show: its kernel writes nothing then, since not
+// even the first iteration runs, which initialises.
+const Expr* reduced(Chain& m, std::string_view by, const Expr* x, const Ints& axes, bool keepdims) {
+  const Dims dims = m.dims(x);
   const DType t = m.dtype(x);
-  Dims dims;
-  const Dims from = m.dims(x);
-  for (std::size_t k = 0; k < from.size(); ++k) {
-    const bool gone = std::find(axes.begin(), axes.end(), std::int64_t(k)) != axes.end();
-    if (!gone || m.c.integer(key::Keepdims, 1) != 0) dims.push_back(gone ? m.c.i64(1) : from[k]);
+  if (!m.good()) return nullptr;
+  const Expr *one = m.c.i64(1), *empty = nullptr;
+  bool surely = false;
+  for (const std::int64_t a : axes) {
+    const Expr* d = dims[std::size_t(a)];
+    surely = surely || ir::is_const(d, 0);
+    if (ir::Analyzer(m.ctx).prove(ir::compare(m.ctx, ir::BinaryKind::GE, d, one))) continue;
+    const Expr* is_none = ir::compare(m.ctx, ir::BinaryKind::EQ, d, m.c.i64(0));
+    empty = empty ? ir::logical_or(m.ctx, empty, is_none) : is_none;
   }
-  const double infinity = std::numeric_limits<double>::infinity(),
-               range = std::ldexp(1.0, t.bits - (t.is_uint() ? 0 : 1));
-  if (t.is_float()) return m.full(dims, t, most ? -infinity : infinity);
-  return m.full(dims, t, most ? (t.is_uint() ? 0 : -range) : range - (t.bits > 50 ? 1024 : 1));
+  if (!empty) return m.reduce(by, x, axes, keepdims);
+  const Expr* none = of_none(m, by, t);
+  if (surely) {
+    Dims left;
+    for (std::size_t k = 0; k < dims.size(); ++k) {
+      const bool gone = std::find(axes.begin(), axes.end(), std::int64_t(k)) != axes.end();
+      if (!gone || keepdims) left.push_back(gone ? one : dims[k]);
+    }
+    return filled(m, left, none);
+  }
+  const Expr* made = m.reduce(by, x, axes, keepdims);
+  if (!made) return nullptr;
+  return m.take(m.c.kernel("onnx_reduction_of_none", {made}, [&](Te& te) -> std::vector<te::Tensor> {
+    const te::Tensor from = te.in[0];
+    const Expr* where = te.map(empty);
+    return {te.graph.compute(
+        from->shape,
+        [&](te::Indices i) { return static_cast<const Expr*>(te.ctx.select(where, none, te.graph.load(from, i))); },
+        "T_reduction_of_none")};
+  }));
 }
 
 // `before` and `after`: of each element, and of the results.
@@ -68,11 +103,12 @@ Made reduced_by(NodeContext& c, Before&& before, After&& after) {
   // The work on each element is done without axes too.
   const Ints axes = reduced_axes(m, x);
   const DType t = m.dtype(x);
+  // Of 0 and 1: the ends of the range are those of bool.
   if (t.is_bool()) x = m.cast(x, DType::Int(8));
   const Expr* part = before(m, x);
-  if (const Expr* made = extreme_of_none(m, x, axes)) return m.done(made);
   // Without axes there is nothing to reduce.
-  const Expr* made = axes.empty() ? part : m.reduce(c.target, part, axes, c.integer(key::Keepdims, 1) != 0);
+  const Expr* made = axes.empty() ? part : reduced(m, c.target, part, axes, c.integer(key::Keepdims, 1) != 0);
+  if (t.is_bool() && !axes.empty()) made = m.clamp(made, m.lit(made, 0), m.lit(made, 1));
   return m.done(m.cast(after(m, made), t));
 }
 
@@ -106,12 +142,10 @@ Made reduce_log_sum_exp(NodeContext& c) {
   if (axes.empty()) return m.done(x);
   if (!t.is_float()) x = m.cast(x, DType::Float(64));
   const bool keep = c.integer(key::Keepdims, 1) != 0;
-  // An empty row has no largest element.
-  if (reduces_nothing(m, x, axes)) return m.done(m.cast(m.unary(op::Log, m.reduce(op::Sum, m.exp(x), axes, keep)), t));
-  const Expr* largest = m.reduce(op::Max, x, axes, true);
+  const Expr* largest = reduced(m, op::Max, x, axes, true);
   // An infinite one is left in.
   largest = m.where(m.unary(op::Isfinite, largest), largest, m.lit(largest, 0));
-  const Expr* sum = m.unary(op::Log, m.reduce(op::Sum, m.exp(m.sub(x, largest)), axes, keep));
+  const Expr* sum = m.unary(op::Log, reduced(m, op::Sum, m.exp(m.sub(x, largest)), axes, keep));
   if (!sum) return m.done(nullptr);
   return m.done(m.cast(m.add(sum, m.reshape(largest, m.dims(sum))), t));
 }
@@ -125,6 +159,11 @@ Made arg_extreme(NodeContext& c) {
   const bool is_uint32 = t.is_uint() && t.bits == 32;
   const Expr* x = narrow || is_uint32 ? m.cast(m.in(0), DType::Int(is_uint32 ? 64 : 32)) : m.in(0);
   const std::size_t axis = m.axis(c.integer(key::Axis, 0), x);
+  if (!m.good()) return m.done(nullptr);
+  // No elements have no largest one: an error when the program runs, where no proof shows that there are some.
+  const Expr *extent = m.dims(x)[axis], *one = c.i64(1);
+  if (!ir::Analyzer(c.ctx).prove(ir::compare(c.ctx, ir::BinaryKind::GE, extent, one)))
+    c.blocks.emit_match_cast(c.ctx.shape(Dims{ir::max(c.ctx, extent, one)}), c.ctx.shape_type(Dims{extent}));
   const bool last = c.integer(key::SelectLastIndex, 0) != 0;
   const ir::Attr* at = c.ctx.attr(std::int64_t(axis));
   if (last) x = m.op(op::Flip, {x}, {{op_attr::Axis, at}});

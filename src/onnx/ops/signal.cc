@@ -118,7 +118,7 @@ Made cosine_window(NodeContext& c, double a, double b, double d) {
   const double over = double(c.integer(key::Periodic, 1) != 0 ? size : size - 1);
   std::vector<double> values;
   for (std::int64_t i = 0; i < size; ++i) {
-    const double turn = over > 0 ? 2 * std::numbers::pi * double(i) / over : 0;
+    const double turn = 2 * std::numbers::pi * double(i) / over;  // 0 / 0 of a symmetric window of one element
     values.push_back(a - b * std::cos(turn) + d * std::cos(2 * turn));
   }
   Chain m(c);

@@ -62,10 +62,9 @@ ir::Result<support::Unit> read_parts(std::string_view path, std::string_view byt
   const runtime::ZipArchive& archive = *opened;
   RLDB_TRY(const Layout layout, layout_of(archive));
   std::string buffer;
-  const auto text = archive.read(layout.program, buffer);
-  if (!text.ok()) return ops::refuse(text.error().message);
+  RLDB_TRY(const std::string_view text, read_text(archive, layout.program, buffer));
   const std::string& name = archive.members()[layout.program].name;
-  RLDB_TRY(const support::JsonDocument document, parse_json(*text, name));
+  RLDB_TRY(const support::JsonDocument document, parse_json(text, name));
   Weights weights(archive, layout.prefix, layout.model);
   RLDB_TRY_VOID(weights.open());
   return read_program(Field(*document, name.substr(name.rfind('/') + 1)), weights, model);

@@ -12,14 +12,21 @@ namespace rldb::onnx {
 
 namespace {
 
-constexpr std::size_t kLongestJson = std::size_t(64) << 20;
+constexpr std::uint64_t kLongestText = std::uint64_t(64) << 20;
 constexpr int kDeepestJson = 200;
 
 }  // namespace
 
+ir::Result<std::string_view> read_text(const runtime::ZipArchive& archive, std::size_t member, std::string& buffer) {
+  const runtime::ZipMember& m = archive.members()[member];
+  if (m.size > kLongestText)
+    return ops::refuse(fmt::format("`{}` has {} bytes, and at most {} are read", m.name, m.size, kLongestText));
+  auto text = archive.read(member, buffer);
+  if (!text.ok()) return ops::refuse(text.error().message);
+  return *text;
+}
+
 ir::Result<support::JsonDocument> parse_json(std::string_view text, std::string_view name) {
-  if (text.size() > kLongestJson)
-    return ops::refuse(fmt::format("`{}` has {} bytes, and at most {} are read", name, text.size(), kLongestJson));
   auto made = support::read_json(text, kDeepestJson);
   if (made.ok()) return std::move(made).value();
   switch (made.error()) {

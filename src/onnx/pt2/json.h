@@ -7,13 +7,16 @@
 #include <string_view>
 
 #include "rldb/ir/context.h"
+#include "rldb/runtime/zip_archive.h"
 #include "rldb/support/json_document.h"
 
 namespace rldb::onnx {
 
 using nlohmann::json;
 
-// Nesting and memory are bounded, and the text is at most 64 MiB, before memory is allocated for it.
+// A member that is a text or a pickle: at most 64 MiB, which is known before it is inflated.
+ir::Result<std::string_view> read_text(const runtime::ZipArchive& archive, std::size_t member, std::string& buffer);
+// Nesting and memory are bounded before memory is allocated.
 ir::Result<support::JsonDocument> parse_json(std::string_view text, std::string_view name);
 
 // A value, and its path in the document for messages.

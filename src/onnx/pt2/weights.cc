@@ -119,7 +119,7 @@ ir::Result<support::Unit> check_byte_order(const runtime::ZipArchive& archive, c
   const auto order = archive.find(folder + "byteorder");
   if (!order) return support::Unit();
   std::string buffer;
-  RLDB_TRY(const std::string_view endian, with_message(archive.read(*order, buffer)));
+  RLDB_TRY(const std::string_view endian, read_text(archive, *order, buffer));
   if (endian != "little") return ops::refuse(fmt::format("the tensors of `{}` are not little-endian", name));
   return support::Unit();
 }
@@ -147,7 +147,7 @@ ir::Result<support::Unit> Weights::open_kind(const Place& place, Tensors& to) {
     const auto member = archive_.find(name);
     if (!member) continue;
     std::string buffer;
-    RLDB_TRY(const std::string_view text, with_message(archive_.read(*member, buffer)));
+    RLDB_TRY(const std::string_view text, read_text(archive_, *member, buffer));
     return open_table(name, text, folder, to);
   }
   for (const std::string& name : {folder + model_ + std::string(place.member), prefix_ + std::string(place.legacy[0]),
@@ -206,7 +206,7 @@ ir::Result<const Weights::Saved*> Weights::saved_of(std::size_t member) {
   if (!pickle) return ops::refuse(fmt::format("`{}` has no `data.pkl`", name));
   RLDB_TRY_VOID(check_byte_order(*saved.archive, saved.folder, name));
   std::string text;
-  RLDB_TRY(const std::string_view pickled, with_message(saved.archive->read(*pickle, text)));
+  RLDB_TRY(const std::string_view pickled, read_text(*saved.archive, *pickle, text));
   RLDB_TRY(saved.tensors, read_pickle(pickled));
   return &saved;
 }

@@ -228,6 +228,11 @@ class Lifter : public Rewriter {
         captured.push_back(v);
       }
     }
+    // The type of a captured value may have a symbol that the function does not mention: `n` of a dim `n + 1`.
+    std::vector<const Var*> of_captured;
+    for (const Var* c : captured) collect_vars(c->type, of_captured);
+    for (const Var* v : of_captured)
+      if (!values_.count(v) && !contains(symbols, v)) symbols.push_back(v);
     const VarMap outer = vars_;
     const auto outer_recursive = recursive_;
     std::vector<const Expr*> environment;

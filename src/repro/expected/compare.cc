@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -53,6 +54,19 @@ const runtime::Value* value_of(const std::string& name, const onnx::Translation&
   return known == model.known.end() ? nullptr : &known->second;
 }
 
+// The least power of ten, at or above the largest difference, if that is at most this part of the largest number.
+std::optional<double> enough_of(const TensorDifference& d, const runtime::Tensor& expected) {
+  constexpr double kRounding = 1e-4;
+  if (!d.kind.empty() || !d.dtype.is_float() || d.nan_a + d.nan_b + d.inf_a + d.inf_b > 0) return std::nullopt;
+  double largest = 0;
+  for (std::int64_t i = 0; i < expected.element_count(); ++i) {
+    const double x = std::abs(expected.at(i));
+    if (std::isfinite(x)) largest = std::max(largest, x);
+  }
+  if (d.max_abs > kRounding * largest) return std::nullopt;
+  return std::pow(10.0, std::ceil(std::log10(d.max_abs)));
+}
+
 void compare_values(const onnx::Translation& model, const ExpectedSet& set, const onnx::Tensors& kept,
                     const Tolerances& t, ExpectedComparison& result) {
   const std::unordered_map<std::string, runtime::Value> wanted(set.values.begin(), set.values.end());
@@ -69,7 +83,11 @@ void compare_values(const onnx::Translation& model, const ExpectedSet& set, cons
       const auto d = difference(in_dtype_of(expected->second, *ours), *ours, t);
       if (!d) continue;
       ++result.differ;
-      if (!result.first) result.first = ExpectedDifference{node.label, node.op, output, node.index, *d};
+      if (result.first) continue;
+      result.first = ExpectedDifference{node.label, node.op, output, {}, node.index, *d, {}};
+      if (const auto v = model.values.find(output); v != model.values.end()) result.first->variable = v->second->name;
+      if (ours->is(runtime::ValueKind::Tensor) && expected->second.is(runtime::ValueKind::Tensor))
+        result.first->enough = enough_of(*d, in_dtype_of(expected->second, *ours).as_tensor());
     }
 }
 

@@ -32,6 +32,15 @@ class Keeper : public eval::Watcher {
   NamesOfVars wanted_;
 };
 
+// Results that no binding of their own holds: sizes, which are tensors only where the program gives them.
+void keep_results(const onnx::Model& model, const runtime::Value& result, onnx::Tensors& kept) {
+  const std::vector<std::string> names = onnx::output_names(model);
+  if (names.size() == 1) kept.try_emplace(names[0], result);
+  if (names.size() < 2 || !result.is(runtime::ValueKind::Tuple)) return;
+  const auto& fields = result.as_tuple().fields;
+  for (std::size_t i = 0; i < names.size() && i < fields.size(); ++i) kept.try_emplace(names[i], fields[i]);
+}
+
 }  // namespace
 
 KeptValues keep_values(session::Session& session, const onnx::Translation& model,
@@ -43,6 +52,7 @@ KeptValues keep_values(session::Session& session, const onnx::Translation& model
   KeptValues made;
   made.run = session.run_watched(model.module, onnx::kEntry, arguments, keeper, out);
   made.values = std::move(keeper.kept);
+  if (made.run.ok) keep_results(*model.model, made.run.value, made.values);
   return made;
 }
 

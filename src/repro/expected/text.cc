@@ -30,17 +30,24 @@ nlohmann::json number_json(double x) {
   return std::isfinite(x) ? nlohmann::json(x) : nlohmann::json(std::isnan(x) ? "nan" : x > 0 ? "inf" : "-inf");
 }
 
+std::string element_text(const TensorDifference& d) {
+  return d.first.empty() ? std::string() : fmt::format("[{}]", fmt::join(d.first, ", "));
+}
+
 nlohmann::json difference_json(const ExpectedDifference& d) {
-  return {{"node", d.node},
-          {"op", d.op},
-          {"index", d.index},
-          {"value", d.value},
-          {"text", to_string(d.difference)},
-          {"element", d.difference.first},
-          {"expected", number_json(d.difference.a)},
-          {"ours", number_json(d.difference.b)},
-          {"different", d.difference.different},
-          {"total", d.difference.total}};
+  nlohmann::json out{{"node", d.node},
+                     {"op", d.op},
+                     {"index", d.index},
+                     {"value", d.value},
+                     {"variable", d.variable},
+                     {"text", to_string(d.difference)},
+                     {"element", d.difference.first},
+                     {"expected", number_json(d.difference.a)},
+                     {"ours", number_json(d.difference.b)},
+                     {"different", d.difference.different},
+                     {"total", d.difference.total}};
+  if (d.enough) out["enough_atol"] = *d.enough;
+  return out;
 }
 
 }  // namespace
@@ -51,8 +58,14 @@ std::string to_string(const ExpectedComparison& c) {
     const ExpectedDifference& d = *c.first;
     text = fmt::format("{}: node {} ({}, number {}) is the first that differs: its output {}: {}", c.set, d.node, d.op,
                        d.index, d.value, to_string(d.difference));
-    text += fmt::format("\n  the expected value is the first number\n{} of {} differ; stop there: `:break node:{}`",
-                        c.differ, support::counted(c.compared, "value"), d.node);
+    if (d.enough)
+      text += fmt::format("\n  its differences are of the size of rounding: `--atol={:g}` lets them pass", *d.enough);
+    text += "\n  the expected value is the first number";
+    if (!d.variable.empty())
+      text += fmt::format("\n  its value is `{0}` of the module: after a run on these inputs, `why {0}{1}`", d.variable,
+                          element_text(d.difference));
+    text += fmt::format("\n{} of {} differ; stop there: `:break node:{}`", c.differ,
+                        support::counted(c.compared, "value"), d.node);
   } else if (c.verdict == ExpectedComparison::Verdict::Agree) {
     text = fmt::format("{}: all equal, of {} compared", c.set, support::counted(c.compared, "value"));
   } else {

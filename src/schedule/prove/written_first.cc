@@ -21,12 +21,12 @@ namespace {
 
 constexpr int kDeepest = 64;
 
-// constant + the sum of factor * variable
+// constant + the sum of factor * variable, or quotient
 struct Form {
   std::int64_t constant = 0;
-  std::map<const ir::Var*, std::int64_t> factors;  // none is 0
+  std::map<const ir::Expr*, std::int64_t> factors;  // none is 0
 
-  std::int64_t factor(const ir::Var* v) const {
+  std::int64_t factor(const ir::Expr* v) const {
     const auto at = factors.find(v);
     return at == factors.end() ? 0 : at->second;
   }
@@ -62,6 +62,20 @@ bool same_box(const Box& a, const Box& b) {
   });
 }
 
+// A side of E // n pieces of n elements, and the E % n elements behind them, are E elements together; null: they are
+// not of this form.
+const ir::Expr* whole_of(const Side& pieces, const Side& rest) {
+  const auto* q = as<ir::BinaryExpr>(pieces.times);
+  const auto* r = as<ir::BinaryExpr>(rest.times);
+  if (!q || !r || q->kind != BinaryKind::FloorDiv || r->kind != BinaryKind::FloorMod || rest.count != 1) return nullptr;
+  const auto n = ir::const_int(q->b);
+  if (!n || *n != pieces.count || ir::const_int(r->b) != n || !ir::structural_equal(q->a, r->a)) return nullptr;
+  Form ahead = rest.base;
+  if (!add(ahead, pieces.base, -1) || ahead.constant != 0 || ahead.factors.size() != 1) return nullptr;
+  const auto& [start, factor] = *ahead.factors.begin();
+  return factor == *n && ir::structural_equal(start, q) ? q->a : nullptr;
+}
+
 // Extends a box by one that goes on in one direction where it ends, or before.
 bool join(Box& box, const Box& next) {
   Side* differs = nullptr;
@@ -69,6 +83,12 @@ bool join(Box& box, const Box& next) {
     Side& a = box[i];
     const Side& b = next[i];
     if (a.base == b.base && a.count == b.count && same_extent(a.times, b.times)) continue;
+    if (const ir::Expr* all = differs || !a.times || !b.times ? nullptr : whole_of(a, b)) {
+      differs = &a;
+      a.count = 1;
+      a.times = all;
+      continue;
+    }
     Form ahead = b.base;
     std::int64_t end = 0;
     if (differs || a.times || b.times || !add(ahead, a.base, -1) || !ahead.factors.empty() || ahead.constant < 0 ||
@@ -80,9 +100,24 @@ bool join(Box& box, const Box& next) {
   return differs != nullptr;
 }
 
+// n, or the n of T.min(n, ..).
+std::optional<std::int64_t> at_most(const ir::Expr* e, int depth = 0) {
+  if (const auto n = ir::const_int(e)) return n;
+  const auto* b = as<ir::BinaryExpr>(e);
+  if (!b || b->kind != BinaryKind::Min || depth > kDeepest) return std::nullopt;
+  const auto x = at_most(b->a, depth + 1), y = at_most(b->b, depth + 1);
+  return x && y ? std::min(*x, *y) : x ? x : y;
+}
+
 bool holds(const Side& written, const Side& read) {
   Form ahead = read.base;
   if (!add(ahead, written.base, -1) || !ahead.factors.empty() || ahead.constant < 0) return false;
+  if (!written.times && read.times) {
+    const auto most = at_most(read.times);
+    std::int64_t size = 0;
+    return most && !__builtin_mul_overflow(read.count, std::max<std::int64_t>(*most, 0), &size) &&
+           ahead.constant <= written.count - size;
+  }
   if (written.times || read.times)
     return ahead.constant == 0 && read.count == written.count && same_extent(written.times, read.times);
   return ahead.constant <= written.count - read.count;
@@ -92,6 +127,12 @@ bool mentions(const ir::Expr* e, const ir::Var* v) {
   bool found = false;
   if (e) ir::walk(e, [&](const ir::Node* n) { return !(found = found || n == v); });
   return found;
+}
+
+// A quotient in the form that changes with the variable.
+bool moves_quotient(const Form& form, const ir::Var* v) {
+  return std::any_of(form.factors.begin(), form.factors.end(),
+                     [&](const auto& part) { return part.first != v && mentions(part.first, v); });
 }
 
 class Iteration {
@@ -196,7 +237,7 @@ class Iteration {
   static bool widen(Box& box, const ir::ForStmt* loop) {
     Side* in = nullptr;
     for (Side& side : box) {
-      if (mentions(side.times, loop->var)) return false;
+      if (mentions(side.times, loop->var) || moves_quotient(side.base, loop->var)) return false;
       if (side.base.factor(loop->var) == 0) continue;
       if (in) return false;
       in = &side;
@@ -211,7 +252,12 @@ class Iteration {
 
   // A box around what all iterations read together.
   static bool widen_read(Side& side, const ir::ForStmt* loop) {
-    if (mentions(side.times, loop->var)) return false;
+    if (mentions(side.times, loop->var)) {  // a number that changes, but stays below another
+      const auto most = at_most(side.times);
+      if (!most || __builtin_mul_overflow(side.count, std::max<std::int64_t>(*most, 0), &side.count)) return false;
+      side.times = nullptr;
+    }
+    if (moves_quotient(side.base, loop->var)) return false;
     const std::int64_t factor = side.base.factor(loop->var);
     if (factor == 0) return true;
     if (!from_zero(loop) || side.times || factor < 0) return false;
@@ -316,9 +362,21 @@ class Iteration {
     if (!b) return false;
     if (b->kind == BinaryKind::Add) return add_expr(to, b->a, times, depth + 1) && add_expr(to, b->b, times, depth + 1);
     const auto by = ir::const_int(b->b);
+    if (b->kind == BinaryKind::FloorDiv && by && *by > 0) return is_plain(b) && add(to, {0, {{b, 1}}}, times);
     std::int64_t product = 0;
     return b->kind == BinaryKind::Mul && by && !__builtin_mul_overflow(times, *by, &product) &&
            add_expr(to, b->a, product, depth + 1);
+  }
+
+  // Of numbers and variables that are what they look like: an axis stands for what its block gives it.
+  bool is_plain(const ir::Expr* e) const {
+    bool plain = true;
+    ir::walk(e, [&](const ir::Node* n) {
+      const auto* v = as<ir::Var>(n);
+      const bool known = v ? !axes_.contains(v) : as<ir::IntImm>(n) || as<ir::BinaryExpr>(n);
+      return plain = plain && known;
+    });
+    return plain;
   }
 
   static bool keeps_value(const ir::CastExpr* c) {

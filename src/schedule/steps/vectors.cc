@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "rldb/ir/arith.h"
 #include "rldb/ir/intrinsic/choice.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/schedule/step_id.h"
@@ -59,7 +60,8 @@ bool can_fail(const ir::Expr* e) {
 
 class BoundsOf {
  public:
-  BoundsOf(ir::Context& ctx, const ir::Var* last, const ir::Expr* extent) : ctx_(ctx), last_(last), extent_(extent) {}
+  BoundsOf(const Scene& scene, const ir::Var* last, const ir::Expr* extent)
+      : scene_(scene), ctx_(scene.ctx), last_(last), extent_(extent) {}
 
   // Comparisons of the last axis itself, and tests without it.
   std::optional<Bounds> of(const ir::Expr* condition) {
@@ -77,13 +79,15 @@ class BoundsOf {
       out.test = out.test ? ir::logical_and(ctx_, out.test, e) : e;
       return true;
     }
-    if (!b || (b->a != last_ && b->b != last_)) return false;
-    const ir::Expr* other = b->a == last_ ? b->b : b->a;
+    if (!b) return false;
+    const bool first = is_place(b->a);
+    if (!first && !is_place(b->b)) return false;
+    const ir::Expr* other = compared_with(first ? b->a : b->b, first ? b->b : b->a);
+    if (!other) return false;
     if (mentions(other, last_) || other->dtype() != last_->dtype() || extent_->dtype() != other->dtype()) return false;
     const ir::Expr* one = ctx_.int_imm(other->dtype(), 1);
     // It may be the largest number: beyond the last element all are alike.
     const ir::Expr* next = ir::add(ctx_, ir::min(ctx_, other, ir::sub(ctx_, extent_, one)), one);
-    const bool first = b->a == last_;
     const auto below = first ? ir::BinaryKind::LT : ir::BinaryKind::GT,
                up_to = first ? ir::BinaryKind::LE : ir::BinaryKind::GE;
     const auto above = first ? ir::BinaryKind::GT : ir::BinaryKind::LT,
@@ -99,6 +103,26 @@ class BoundsOf {
     return true;
   }
 
+  // The last axis, or what is left of it beyond sizes: n + m elements before the third of several tensors joined.
+  bool is_place(const ir::Expr* e) const {
+    const auto* b = as<ir::BinaryExpr>(e);
+    return e == last_ || (b && b->kind == ir::BinaryKind::Sub && is_place(b->a));
+  }
+  // The axis is compared with this if `place` is compared with `number`; null: not known. Sizes are not negative, so
+  // the difference does not wrap.
+  const ir::Expr* compared_with(const ir::Expr* place, const ir::Expr* number) const {
+    if (place == last_) return number;
+    if (!ir::is_const(number, 0) || place->dtype().bits != 64) return nullptr;
+    const ir::Expr* sum = nullptr;
+    for (; place != last_; place = as<ir::BinaryExpr>(place)->a) {
+      const ir::Expr* size = as<ir::BinaryExpr>(place)->b;
+      if (!not_negative(scene_, size)) return nullptr;
+      sum = sum ? ir::add(ctx_, size, sum) : size;
+    }
+    return sum;
+  }
+
+  const Scene& scene_;
   ir::Context& ctx_;
   const ir::Var* last_;
   const ir::Expr* extent_;  // of its loop
@@ -129,7 +153,7 @@ class VectorMatcher {
 
   bool fits(const ir::Expr* value, int choices) {
     if (const ir::Call* c = as_choice(value)) {
-      const auto bounds = BoundsOf(scene_.ctx, last_, v_.nest.loops.back()->extent).of(c->args[0]);
+      const auto bounds = BoundsOf(scene_, last_, v_.nest.loops.back()->extent).of(c->args[0]);
       if (!bounds) return false;
       choices += bounds->low || bounds->high ? kDivides : kTests;
       calls_ = true;
@@ -189,7 +213,10 @@ std::optional<VectorNest> match_vectors(const Scene& scene, const ir::ForStmt* l
 
 class VectorsWriter {
  public:
-  VectorsWriter(const Scene& scene, const VectorNest& v) : build_(scene.ctx), v_(v) {}
+  VectorsWriter(const Scene& scene, const VectorNest& v)
+      : scene_(scene), build_(scene.ctx), v_(v), analyzer_(scene.ctx) {
+    for (const ir::Var* dim : scene.dims) analyzer_.mark_non_negative(dim);
+  }
 
   const ir::Stmt* run(const ir::ForStmt* from) {
     const ir::Stmt* body = around(0);
@@ -219,18 +246,32 @@ class VectorsWriter {
   // The value from one place of the row up to another; null: there is none.
   S values(E value, E from, E to) {
     ir::Context& ctx = build_.ctx;
-    const E count = ir::sub(ctx, to, from);
+    const E count = difference(to, from);
     if (const auto n = ir::const_int(count); n && *n <= 0) return nullptr;
     const ir::Call* choice = as_choice(value);
     if (!choice) return row(value, from, count);
-    const Bounds b = *BoundsOf(ctx, v_.nest.axes.back(), v_.nest.loops.back()->extent).of(choice->args[0]);
+    const Bounds b = *BoundsOf(scene_, v_.nest.axes.back(), v_.nest.loops.back()->extent).of(choice->args[0]);
     const auto at = [&](E e) { return ir::substitute(ctx, e, axes_); };
-    const E low = b.low ? ir::min(ctx, ir::max(ctx, at(b.low), from), to) : from;
-    const E high = b.high ? ir::max(ctx, ir::min(ctx, at(b.high), to), low) : to;
+    const E low = b.low ? least(most(at(b.low), from), to) : from;
+    const E high = b.high ? most(least(at(b.high), to), low) : to;
     std::vector<S> parts{values(choice->args[2], from, low), values(choice->args[1], low, high),
                          values(choice->args[2], high, to)};
     S inside = build_.seq(std::move(parts));
     return b.test ? ctx.if_stmt(at(b.test), inside, values(choice->args[2], from, to)) : inside;
+  }
+
+  // Of unknown lengths it may be known which is the least, and that nothing is between two of them.
+  bool up_to(E a, E b) {
+    if (ir::const_int(a) && ir::const_int(b)) return false;  // folded anyway
+    return analyzer_.prove(ir::compare(build_.ctx, ir::BinaryKind::LE, a, b));
+  }
+  E least(E a, E b) { return up_to(a, b) ? a : up_to(b, a) ? b : ir::min(build_.ctx, a, b); }
+  E most(E a, E b) { return up_to(a, b) ? b : up_to(b, a) ? a : ir::max(build_.ctx, a, b); }
+  E difference(E a, E b) {
+    const E made = ir::sub(build_.ctx, a, b);
+    if (ir::const_int(made)) return made;
+    const E simple = analyzer_.simplify(made);
+    return ir::const_int(simple) || as<ir::Var>(simple) ? simple : made;
   }
 
   S row(E value, E from, E total) {
@@ -282,8 +323,10 @@ class VectorsWriter {
     return made;
   }
 
+  const Scene& scene_;
   Build build_;
   const VectorNest& v_;
+  ir::Analyzer analyzer_;
   ir::VarMap axes_;
 };
 

@@ -12,6 +12,7 @@
 #include "rldb/expression/language.h"
 #include "rldb/ir/attr_name/relax.h"
 #include "rldb/ir/walk.h"
+#include "rldb/onnx/model.h"
 #include "rldb/passes/pass_id.h"
 #include "rldb/runtime/copy.h"
 #include "rldb/runtime/guarded.h"
@@ -534,6 +535,14 @@ std::optional<std::vector<Argument>> Session::arguments(std::string_view functio
       return std::nullopt;
     }
     arguments[i].value = std::move(typed).value();
+    given[i] = true;
+  }
+  // Initialisers of a model that are parameters.
+  const onnx::Translation* model = function == onnx::kEntry ? program_->onnx() : nullptr;
+  for (std::size_t i = 0; model && i < ps.size(); ++i) {
+    const auto weight = given[i] ? model->weights.end() : model->weights.find(ps[i].name);
+    if (weight == model->weights.end()) continue;
+    arguments[i].value = weight->second;
     given[i] = true;
   }
   for (std::size_t i = 0; i < ps.size(); ++i) {

@@ -49,33 +49,28 @@ std::unique_ptr<Program> Session::RelaxText::read(Session& session, std::string 
   return std::make_unique<RelaxText>(session, std::move(path), parsed.module, parsed.check_well_formed);
 }
 
-namespace {
-
-constexpr std::string_view kOperatorsAsFunctions = "EtaExpand(expand_constructor=False)";
-
-const ir::Module* translated(ir::Context& ctx, source::SourceManager& sources, const std::string& name,
-                             std::string text, Diagnostics& out) {
-  relay::Context relay;
-  const source::FileId file = sources.add(name, std::move(text));
-  const frontend::RelayResult parsed = frontend::parse_relay_program(relay, sources, file, out);
-  relay::Typing typing;
-  if (!parsed.module || !relay::infer_types(relay, parsed.module, typing, out)) return nullptr;
+const ir::Module* translated(ir::Context& ctx, relay::Context& relay, const relay::Module* module,
+                             const relay::Typing& typing, Diagnostics& out) {
   // An operator used as a value becomes a function, with the types of its use.
+  constexpr std::string_view kOperatorsAsFunctions = "EtaExpand(expand_constructor=False)";
   relay::PassEnv env{relay, out};
   const auto passes = pipeline::parse(relay::pass_table(), kOperatorsAsFunctions);
-  const relay::Module* module = relay::run_pipeline(env, parsed.module, *passes, {});
-  if (module && module != parsed.module) {
-    typing = relay::Typing();
-    if (!relay::infer_types(relay, module, typing, out)) return nullptr;
-  }
-  return module ? relay::to_relax(ctx, relay, *module, typing, out) : nullptr;
+  const relay::Module* expanded = relay::run_pipeline(env, module, *passes, {});
+  if (!expanded) return nullptr;
+  if (expanded == module) return relay::to_relax(ctx, relay, *module, typing, out);
+  relay::Typing own;
+  return relay::infer_types(relay, expanded, own, out) ? relay::to_relax(ctx, relay, *expanded, own, out) : nullptr;
 }
-
-}  // namespace
 
 std::unique_ptr<Program> Session::RelaxText::translate(Session& session, std::string path, std::string text,
                                                        Diagnostics& out) {
-  const ir::Module* module = translated(*session.ctx_, session.sources_, path, std::move(text), out);
+  if (session.options_.keep_document) return translate_document(session, std::move(path), std::move(text), out);
+  relay::Context relay;
+  const source::FileId file = session.sources_.add(path, std::move(text));
+  const frontend::RelayResult parsed = frontend::parse_relay_program(relay, session.sources_, file, out);
+  relay::Typing typing;
+  if (!parsed.module || !relay::infer_types(relay, parsed.module, typing, out)) return nullptr;
+  const ir::Module* module = translated(*session.ctx_, relay, parsed.module, typing, out);
   if (!module || !ir::verify(*session.ctx_, module, out)) return nullptr;
   return std::make_unique<RelaxText>(session, std::move(path), module, true);
 }

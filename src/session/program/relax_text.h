@@ -3,7 +3,17 @@
 
 #include "rldb/session/session.h"
 
+namespace rldb::relay {
+class Context;
+struct Module;
+class Typing;
+}  // namespace rldb::relay
+
 namespace rldb::session {
+
+// The Relax module of a Relay module, whose types `typing` has. Null after errors.
+const ir::Module* translated(ir::Context& ctx, relay::Context& relay, const relay::Module* module,
+                             const relay::Typing& typing, Diagnostics& out);
 
 class Session::RelaxText final : public Program {
  public:
@@ -12,7 +22,10 @@ class Session::RelaxText final : public Program {
   static std::unique_ptr<Program> read(Session& session, std::string path, std::string text, Diagnostics& out);
   // The same, with its document.
   static std::unique_ptr<Program> read_document(Session& session, std::string path, std::string text, Diagnostics& out);
-  // Of Relay text: the module's nodes have their places in it. Nothing else of it is kept.
+  static std::unique_ptr<Program> translate_document(Session& session, std::string path, std::string text,
+                                                     Diagnostics& out);
+  // Of Relay text: the module's nodes have their places in it. Of an edited one only what the edit touches is read and
+  // typed again; it is translated as a whole.
   static std::unique_ptr<Program> translate(Session& session, std::string path, std::string text, Diagnostics& out);
 
   // Of an ONNX model: the module's nodes have their places in its listing.
@@ -23,6 +36,7 @@ class Session::RelaxText final : public Program {
 
   // Whether its text can be edited (Options::keep_document when it was read).
   bool has_document() const { return edited_ != nullptr; }
+  bool is_document_of_relay() const;
   source::FileId file_of_document() const;
   // The program after an edit of its document. Null: the text has errors, which are diagnosed in a text of their own;
   // the document is as before.
@@ -52,6 +66,10 @@ class Session::RelaxText final : public Program {
   const ir::Module* module() const { return history_.current().as<ir::Module>(); }
   // The document is shared by all copies of the program; `revision_` tells which of its texts this one was read from.
   struct EditedText;
+  struct EditedScript;
+  struct EditedRelay;
+  static std::unique_ptr<Program> open_document(Session& session, std::string path, std::shared_ptr<EditedText> edited,
+                                                Diagnostics& out);
   bool check_well_formed_;
   std::shared_ptr<EditedText> edited_;
   std::uint64_t revision_ = 0;

@@ -17,7 +17,7 @@ namespace {
 std::string value_lines(const session::Session& session, const std::string& folder) {
   std::string text;
   std::size_t bytes = 0;
-  for (const session::NamedValue& v : session.values()) {
+  for (const session::NamedValue& v : session.values().in_order()) {
     if (v.value.is(runtime::ValueKind::Tensor)) {
       const runtime::Tensor& tensor = v.value.as_tensor();
       bytes += tensor.byte_size();

@@ -145,7 +145,7 @@ void fit_terminal(Repl& repl) {
 // Pasted text may contain several entries; the first that fails is the last to run.
 Status execute_all(Repl& repl, ScreenConsole& screen, const std::string& text) {
   std::vector<std::string> entries{text};
-  (void)run_guarded([&] { entries = entries_of(text); }, 0);
+  (void)run_guarded([&] { entries = pasted_entries(text); }, 0);
   Status status = Status::Good;
   for (const std::string& entry : entries) {
     screen.begin(entry, repl.pager);

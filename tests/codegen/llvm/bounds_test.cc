@@ -66,6 +66,8 @@ TEST_CASE("affine accesses are proved") {
            "for i, j in T.grid(n, m):\n    A[T.min(i + 1, n - 1), T.max(j - 1, T.int64(0))] = T.float32(0)",
            "for i in range(n):\n    if 0 <= k and k < m:\n        A[i, k] = T.float32(3)",
            "for i, j, r in T.grid(n // 2, m, 2):\n    A[i * 2 + r, j] = T.float32(1)",
+           "for f in range((n + 1) // 2 * m):\n    A[f // m * 2, f % m] = T.float32(1)",
+           "for f in range(n * ((m + 1) // 2)):\n    A[f // ((m + 1) // 2), f % ((m + 1) // 2) * 2] = T.float32(1)",
            "for i in range(n):\n    D = T.decl_buffer((n, m), data=A.data)\n    D[i, 0 * i] = T.float32(1) if False "
            "else "
            "D[n - 1 - i, 0 * i]" /* m may be 0 */,
@@ -86,6 +88,8 @@ TEST_CASE("what cannot be known is tested, and found by both engines") {
            "for i in range(n):\n    if k < 1000:\n        A[i, k] = T.float32(1)",
            "for i in range(n):\n    if k < m or i == i:\n        A[i, k] = T.float32(1)",
            "for f in range(n * m + 1):\n    A[f // m, f % m] = T.float32(1)",
+           "for f in range((n + 1) // 2 * m):\n    A[f // m * 2 + 1, f % m] = T.float32(1)",
+           "for f in range(n * ((m + 1) // 2)):\n    A[f // ((m + 1) // 2), f % ((m + 1) // 2) * 2 + 2] = T.float32(1)",
            "for i, j in T.grid(n, m):\n    A[i, j] = B[i * m + j + 1]",
            "for i, j in T.grid(n, m):\n    A[i - 1, j] = T.float32(0)",
            "for i, j in T.grid(16, 64):\n    C[i, j] = T.if_then_else(1 <= j, C[i, j + 1], T.float32(0))",

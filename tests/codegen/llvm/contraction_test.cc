@@ -185,6 +185,60 @@ TEST_CASE("convolutions whose batch and extents are not known") {
                {{{"n", 1}, {"h", 3}, {"w", 3}}, {{"n", 3}, {"h", 9}, {"w", 21}}, {{"n", 2}, {"h", 5}, {"w", 34}}});
 }
 
+// Sizes of images are not known; `pad` zeros are put around them first.
+std::string strided_conv(int stride, int dilation, int pad, bool channels_last) {
+  const auto number = [](int n) { return fmt::format("T.int64({})", n); };
+  const auto order = [&](const std::string& c, const std::string& y, const std::string& x) {
+    return channels_last ? fmt::format("{}, {}, {}", y, x, c) : fmt::format("{}, {}, {}", c, y, x);
+  };
+  const auto out_extent = [&](const char* n) {
+    const int fixed = 2 * pad - 2 * dilation - 1;
+    return fmt::format("({} + {}) // {} + {}", n, number(fixed), number(stride), number(1));
+  };
+  const auto padded = [&](const char* n) { return fmt::format("{} + {}", n, number(2 * pad)); };
+  const auto inner = [&](const char* v) { return fmt::format("{} - {}", v, number(pad)); };
+  const auto at = [&](const char* v, const char* r) {
+    return fmt::format("{} * {} + {} * {}", v, number(stride), r, number(dilation));
+  };
+  const std::string out = order(number(13), out_extent("h"), out_extent("w"));
+  const std::string buffers = fmt::format(R"(    n = T.int64()
+    h = T.int64()
+    w = T.int64()
+    X = T.match_buffer(x, (n, {}), "float32")
+    W = T.match_buffer(v, (T.int64(13), T.int64(8), T.int64(3), T.int64(3)), "float32")
+    Y = T.match_buffer(y, (n, {}), "float32")
+    P = T.alloc_buffer((n, {}), "float32")
+)",
+                                          order(number(8), "h", "w"), out, order(number(8), padded("h"), padded("w")));
+  const std::string loops = fmt::format(
+      R"(
+    for a, {0} in T.grid(n, {1}):
+        with T.sblock("pad"):
+            va, {2} = T.axis.remap("SSSS", [a, {0}])
+            P[va, {2}] = T.if_then_else({3} <= vi and vi < h + {3} and {3} <= vj and vj < w + {3}, X[va, {4}], T.float32(0))
+    for a, {5}, rc, ry, rx in T.grid(n, {6}, T.int64(8), T.int64(3), T.int64(3)):
+        with T.sblock("conv"):
+            va, {7}, vr, vy, vx = T.axis.remap("SSSSRRR", [a, {5}, rc, ry, rx])
+            with T.init():
+                Y[va, {7}] = T.float32(0)
+            Y[va, {7}] = Y[va, {7}] + P[va, {8}] * W[vf, vr, vy, vx]
+)",
+      order("c", "i", "j"), order(number(8), padded("h"), padded("w")), order("vc", "vi", "vj"), number(pad),
+      order("vc", inner("vi"), inner("vj")), order("f", "i", "j"), out, order("vf", "vi", "vj"),
+      order("vr", at("vi", "vy"), at("vj", "vx")));
+  return function("x: T.handle, v: T.handle, y: T.handle", buffers, loops);
+}
+
+TEST_CASE("convolutions with a stride whose extents are not known") {
+  const std::vector<Dims> sizes{
+      {{"n", 1}, {"h", 5}, {"w", 5}}, {{"n", 2}, {"h", 12}, {"w", 75}}, {{"n", 1}, {"h", 9}, {"w", 34}}};
+  for (const bool last : {false, true}) {
+    check_packed(strided_conv(2, 1, 0, last), sizes);
+    check_packed(strided_conv(2, 1, 1, last), sizes);
+    check_packed(strided_conv(3, 2, 2, last), sizes);
+  }
+}
+
 TEST_CASE("convolutions in one and in three dimensions") {
   check_packed(function(
       R"(X: T.Buffer((2, 12, 47), "float32"), W: T.Buffer((9, 12, 5), "float32"), Y: T.Buffer((2, 9, 22), "float32"))",

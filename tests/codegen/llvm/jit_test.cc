@@ -1,6 +1,7 @@
 // The Jit itself: texts, caches, object code, bounds, signals, interrupts, packed calls, lifetime.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -72,6 +73,53 @@ TEST_CASE("a kernel is compiled at its first run and outlives its Jit") {
   args = three(9);
   REQUIRE(runtime::call_kernel(*kernel, args).ok());
   CHECK(args[2].as_tensor().at(8) == 3);
+}
+
+TEST_CASE("kernels are lowered once, and compiled ahead while others run; a fork has them too") {
+  constexpr int kKernels = 12;
+  std::vector<std::unique_ptr<Text>> texts;
+  auto jit = Jit::create({}).value();
+  std::vector<std::shared_ptr<runtime::Kernel>> kernels;
+  const std::uint64_t before = codegen::lowered_count();
+  for (int i = 0; i < kKernels; ++i) {
+    const std::string sum = fmt::format("A[i] + B[i] * T.float32({})", i);
+    texts.push_back(std::make_unique<Text>(elementwise(sum, "float32", "float32", "float32")));
+    kernels.push_back(jit->add(texts.back()->ctx, texts.back()->f, fmt::format("add{}", i)).value());
+  }
+  CHECK(codegen::lowered_count() - before == kKernels);
+  const auto is_right = [&](int i) {
+    auto args = three(7);
+    return runtime::call_kernel(*kernels[std::size_t(i)], args).ok() && args[2].as_tensor().at(6) == 1 + 2 * i;
+  };
+  CHECK(is_right(3));
+  // Some are in the queue, or being compiled.
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(60);
+    bool all = true;
+    for (int i = 0; i < kKernels; ++i) all = all && is_right(i);
+    _exit(all ? 0 : 1);
+  }
+  for (int i = 0; i < kKernels; ++i) CHECK(is_right(i));
+  int status = -1;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+  CHECK(codegen::lowered_count() - before == kKernels);
+}
+
+TEST_CASE("kernels that nobody runs end with their Jit") {
+  std::vector<std::unique_ptr<Text>> texts;
+  auto jit = Jit::create({}).value();
+  for (int i = 0; i < 12; ++i) {
+    const std::string product = fmt::format("A[i] * B[i] * T.float32({})", i);
+    texts.push_back(std::make_unique<Text>(elementwise(product, "float32", "float32", "float32")));
+    REQUIRE(jit->add(texts.back()->ctx, texts.back()->f, fmt::format("product{}", i)).ok());
+  }
+  REQUIRE(jit->compile("product0").ok());
+  jit.reset();
+  for (int i = 0; i < 100 && codegen::compilations_left_behind() > 0; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  CHECK(codegen::compilations_left_behind() == 0);
 }
 
 TEST_CASE("arguments are checked before the code runs") {

@@ -159,6 +159,47 @@ TEST_CASE("threads: memory whose elements are written before they are read in ea
   CHECK(written_first(with("T.min(4, 10 - o * 4)")));
   CHECK(!written_first(with("T.min(4, 11 - o * 4)")));
   CHECK(!written_first(with("4")));
+  // Whole pieces of an unknown length, then the rest of it.
+  const std::string pieces = R"(
+            for o in range(3):
+                for j, k in T.grid(T.min(12, 96 - i * o) // 4, 4):
+                    R[0, j * 4 + k] = A[o, j * 4 + k]
+                for j in range(T.min(12, 96 - i * o) % 4):
+                    R[0, START + j] = A[o, j]
+                for k in range(EXTENT):
+                    B[o, k] = R[0, k]
+)";
+  const auto joined = [&](const std::string& start, const std::string& extent) {
+    std::string text = pieces;
+    text.replace(text.find("START"), 5, start);
+    return text.replace(text.find("EXTENT"), 6, extent);
+  };
+  CHECK(written_first(joined("T.min(12, 96 - i * o) // 4 * 4", "T.min(12, 96 - i * o)")));
+  CHECK(!written_first(joined("T.min(12, 96 - i * o) // 4 * 4", "T.min(12, 97 - i * o)")));
+  CHECK(!written_first(joined("T.min(12, 96 - i * o) // 4 * 3", "T.min(12, 96 - i * o)")));
+  CHECK(!written_first(joined("T.min(12, 95 - i * o) // 4 * 4", "T.min(12, 96 - i * o)")));
+  // A few of known ones.
+  CHECK(written_first(fill + "            for j, k in T.grid(8, T.min(i, 12)):\n                B[i, k] = R[j, k]\n"));
+  CHECK(!written_first(fill + "            for j, k in T.grid(8, T.min(i, 13)):\n                B[i, k] = R[j, k]\n"));
+  const std::string corner =
+      "            for j in range(8):\n                for k in range(T.min(i - j, {})):\n"
+      "                    B[i, k] = R[j, k]\n";
+  CHECK(written_first(fill + fmt::format(fmt::runtime(corner), 12)));
+  CHECK(!written_first(fill + fmt::format(fmt::runtime(corner), 13)));
+  // Quotients that move with a loop, also under the name of an axis.
+  CHECK(!written_first(R"(
+            for j in range(12):
+                R[0, j // 2] = A[i, j]
+            for j in range(12):
+                B[i, j] = R[0, j // 2 + 1]
+)"));
+  CHECK(!written_first(R"(
+            for j in range(12):
+                with T.sblock("halves"):
+                    v = T.axis.spatial(12, j)
+                    R[0, v // 2] = A[i, v]
+                    B[i, v] = R[0, v // 2 + 1]
+)"));
   // One of two branches, or both.
   const std::string branch = R"(
             if i < 3:

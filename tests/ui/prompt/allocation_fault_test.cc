@@ -17,7 +17,7 @@ std::string state_of(Repl& repl) {
   const support::MemoryLimitExempt exempt;
   std::string text = repl.session().module() ? ir::print(repl.session().module()) : "(no module)";
   text += fmt::format("\nversion {} of {}\n", repl.session().history().position(), repl.session().history().size());
-  for (const session::NamedValue& v : repl.session().values())
+  for (const session::NamedValue& v : repl.session().values().in_order())
     text += v.name + " = " + runtime::format_value(v.value) + "\n";
   for (const auto& [number, b] : repl.debugger().breakpoints())
     text += fmt::format("breakpoint {} at {} {}: {} hits, {} sites, {}\n", number, b.spec, b.condition, b.hits,

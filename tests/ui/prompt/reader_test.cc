@@ -127,3 +127,14 @@ TEST_CASE("a module follows its metadata") {
   CHECK(!wants_more(metadata + "\nx = 1", false));
   CHECK(wants_more(metadata + "\nfrom tvm.script import ir as I\nimport tvm", false));
 }
+
+TEST_CASE("pasted values are entries of their own, definitions one entry") {
+  using Entries = std::vector<std::string>;
+  CHECK(pasted_entries("x = 1.5 + y\nfor i in range(3):\n    z = x\n\nx[0, :]") ==
+        Entries{"x = 1.5 + y", "for i in range(3):\n    z = x", "x[0, :]"});
+  CHECK(pasted_entries("if c:\n    z = x\nelse:\n    z = y\nz") == Entries{"if c:\n    z = x\nelse:\n    z = y", "z"});
+  const std::string both = "@R.function\ndef f(x: R.Any):\n    return x\n\nf(x)";
+  CHECK(pasted_entries(both) == Entries{both});
+  CHECK(pasted_entries("x = 1\n:info").size() == 2);
+  CHECK(pasted_entries("x = (1,\n2)") == Entries{"x = (1,\n2)"});
+}

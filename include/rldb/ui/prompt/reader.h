@@ -57,5 +57,8 @@ std::string clean_paste(std::string_view text);
 // The entries in text typed at once. More than one when a line after the first begins with `:`, `?` or `!`; otherwise
 // the text is one entry, even with several items.
 std::vector<std::string> entries_of(std::string_view text);
+// The same of pasted text, whose values are entries of their own, as if they were typed, unless definitions are among
+// them: those may need one another.
+std::vector<std::string> pasted_entries(std::string_view text);
 
 }  // namespace rldb::ui

@@ -287,6 +287,7 @@ class Repl {
   Target target_of(std::string_view entry) const;
   Target bare_target(std::string_view entry, std::string_view word, std::string_view rest) const;
   bool is_value_name(std::string_view name) const;
+  bool is_name_of_program(std::string_view name) const;
   std::size_t version_now() const;  // 0 without a program
   Moment moment() const;
   Status dispatch(std::string_view entry);
@@ -318,6 +319,7 @@ class Repl {
   bool names_value(std::string_view name) const;
   Status run_name(std::string_view name);
   std::optional<Status> run_to_binding(std::string_view name);
+  void tell_verb(std::string_view name);
   bool show_of_finished(std::string_view name);
   Status run_loop(std::string_view text);
   Status assign_in_frame(std::string_view target, std::string_view expression, std::string_view kind);

@@ -17,6 +17,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <map>
+#include <mutex>
 
 #include "codegen/llvm/engine/accesses.h"
 #include "codegen/llvm/engine/job.h"
@@ -75,6 +77,32 @@ void aim(llvm::Module& module, const llvm::TargetMachine& machine) {
 
 namespace {
 
+// Code generators that no job uses: each has tables of the CPU that take a part of a millisecond to make. Never
+// destroyed, as the jobs.
+class IdleMachines {
+ public:
+  std::unique_ptr<llvm::TargetMachine> take(int level) {
+    const std::lock_guard lock(mutex_);
+    std::vector<std::unique_ptr<llvm::TargetMachine>>& idle = idle_[level];
+    if (idle.empty()) return nullptr;
+    auto machine = std::move(idle.back());
+    idle.pop_back();
+    return machine;
+  }
+  void keep(int level, std::unique_ptr<llvm::TargetMachine> machine) {
+    const std::lock_guard lock(mutex_);
+    idle_[level].push_back(std::move(machine));
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<int, std::vector<std::unique_ptr<llvm::TargetMachine>>> idle_;
+};
+IdleMachines& idle_machines() {
+  static auto* made = new IdleMachines();
+  return *made;
+}
+
 // Everything that touches LLVM for one function; errors are returned as text.
 class Compilation {
  public:
@@ -112,7 +140,8 @@ class Compilation {
   }
   // Needed only by code generation; starting LLVM's code generator costs milliseconds.
   void target() {
-    machine_ = make_machine(options_.tier == Tier::Quick ? 0 : options_.opt_level);
+    machine_ = idle_machines().take(machine_level());
+    if (!machine_) machine_ = make_machine(machine_level());
     if (!machine_) refuse("LLVM has no code generator for this machine");
     aim(*lowered.module, *machine_);
   }
@@ -138,11 +167,17 @@ class Compilation {
     return out;
   }
 
-  ~Compilation() { lowered.module.reset(); }  // before its context
+  ~Compilation() {
+    lowered.module.reset();  // before its context
+    if (machine_) idle_machines().keep(machine_level(), std::move(machine_));
+  }
+  Compilation(const Compilation&) = delete;
+  Compilation& operator=(const Compilation&) = delete;
 
   Lowered lowered;
 
  private:
+  int machine_level() const { return options_.tier == Tier::Quick ? 0 : options_.opt_level; }
   Passes passes() const {
     if (options_.tier == Tier::Quick || options_.opt_level <= 0) return Passes::None;
     if (options_.opt_level == 1) return Passes::Few;
@@ -194,32 +229,35 @@ const Host& host() {
   return made;
 }
 
-// The result of a job, which may outlive the waiting caller. After a fatal error LLVM's structures are not
-// touched again, not even to be freed.
+// A job, and what it works on and makes, which may outlive the waiting caller. After a fatal error LLVM's structures
+// are not touched again, not even to be freed.
 struct CompileJob {
-  std::unique_ptr<Compilation> work;
-  std::string made;
-  std::vector<FaultRow> faults;
+  struct Made {
+    std::unique_ptr<Compilation> work;
+    std::string text;
+    std::vector<FaultRow> faults;
+  };
+  std::shared_ptr<Made> made = std::make_shared<Made>();
   std::shared_ptr<Job> thread;
 };
 
 namespace {
 
 template <class Body>
-std::shared_ptr<CompileJob> start_llvm(std::unique_ptr<Compilation> work, const Body& body) {
+std::shared_ptr<CompileJob> prepare_llvm(std::unique_ptr<Compilation> work, const Body& body) {
   auto job = std::make_shared<CompileJob>();
-  job->work = std::move(work);
-  job->thread = start_job([job, body](const JobState& state) {
+  job->made->work = std::move(work);
+  job->thread = make_job([made = job->made, body](const JobState& state) {
     try {
       if (g_fault_injection.exchange(false)) llvm::report_fatal_error("injected");
-      job->made = body(*job->work, state);
-      job->faults = std::move(job->work->lowered.faults);
-      job->work.reset();
+      made->text = body(*made->work, state);
+      made->faults = std::move(made->work->lowered.faults);
+      made->work.reset();
     } catch (const FatalLlvm&) {
-      (void)job->work.release();
+      (void)made->work.release();
       throw;
     } catch (...) {
-      job->work.reset();
+      made->work.reset();
       throw;
     }
   });
@@ -228,8 +266,8 @@ std::shared_ptr<CompileJob> start_llvm(std::unique_ptr<Compilation> work, const 
 
 template <class Body>
 std::shared_ptr<CompileJob> run_llvm(std::unique_ptr<Compilation> work, const Body& body) {
-  auto job = start_llvm(std::move(work), body);
-  wait_for_job(*job->thread);
+  auto job = prepare_llvm(std::move(work), body);
+  wait_for_job(job->thread);
   return job;
 }
 
@@ -248,10 +286,10 @@ std::unique_ptr<Compilation> lowered(const ir::PrimFunc* f, const runtime::Kerne
 void fail_next_compilation() { g_fault_injection = true; }
 std::uint64_t lowered_count() { return g_lowered.load(std::memory_order_relaxed); }
 
-ir::Result<Compiling> begin_compile(const ir::PrimFunc* f, const runtime::KernelSignature& signature,
-                                    const CompileOptions& options) {
+ir::Result<Compiling> prepare_compile(const ir::PrimFunc* f, const runtime::KernelSignature& signature,
+                                      const CompileOptions& options) {
   return guarded(signature.name, [&] {
-    const auto job = start_llvm(lowered(f, signature, options), [](Compilation& c, const JobState& state) {
+    const auto job = prepare_llvm(lowered(f, signature, options), [](Compilation& c, const JobState& state) {
       c.target();
       c.optimise_module(state);
       return c.emit(llvm::CodeGenFileType::ObjectFile);
@@ -260,25 +298,33 @@ ir::Result<Compiling> begin_compile(const ir::PrimFunc* f, const runtime::Kernel
   });
 }
 
+void queue(const Compiling& compiling) { queue_job(compiling.job->thread); }
+
+void start(const Compiling& compiling) { start_job(compiling.job->thread); }
+
 ir::Result<Artefact> finish_compile(Compiling compiling) {
   return guarded(compiling.signature.name, [&] {
-    wait_for_job(*compiling.job->thread);
+    wait_for_job(compiling.job->thread);
     Artefact out;
     out.signature = compiling.signature;
     out.symbol = compiling.symbol;
-    out.object = std::move(compiling.job->made);
-    out.faults = std::move(compiling.job->faults);
+    out.object = std::move(compiling.job->made->text);
+    out.faults = std::move(compiling.job->made->faults);
     return out;
   });
 }
 
-void give_up(const Compiling& compiling) { abandon(*compiling.job->thread); }
+void give_up(std::span<const Compiling> given) {
+  std::vector<std::shared_ptr<Job>> jobs;
+  for (const Compiling& compiling : given) jobs.push_back(compiling.job->thread);
+  abandon(jobs);
+}
 
 bool is_finished(const Compiling& compiling) { return is_done(*compiling.job->thread); }
 
 ir::Result<Artefact> compile(const ir::PrimFunc* f, const runtime::KernelSignature& signature,
                              const CompileOptions& options) {
-  RLDB_TRY(Compiling compiling, begin_compile(f, signature, options));
+  RLDB_TRY(Compiling compiling, prepare_compile(f, signature, options));
   return finish_compile(std::move(compiling));
 }
 
@@ -290,15 +336,7 @@ ir::Result<std::string> compile_text(const ir::PrimFunc* f, const runtime::Kerne
       if (kind != TextKind::Raw) c.optimise_module(state);
       return kind == TextKind::Assembly ? c.emit(llvm::CodeGenFileType::AssemblyFile) : c.text();
     });
-    return std::move(job->made);
-  });
-}
-
-ir::Result<support::Unit> check_lowers(const ir::PrimFunc* f, const runtime::KernelSignature& signature,
-                                       const CompileOptions& options) {
-  return guarded(signature.name, [&] {
-    (void)lowered(f, signature, options);
-    return support::Unit{};
+    return std::move(job->made->text);
   });
 }
 

@@ -1,6 +1,8 @@
 // Compile: from a PrimFunc to object code or text, for the CPU that rldb runs on. Internal to the room; no LLVM here.
 #pragma once
 
+#include <span>
+
 #include "codegen/llvm/engine/artefact.h"
 #include "rldb/codegen/llvm/aot.h"
 #include "rldb/codegen/llvm/jit.h"
@@ -33,23 +35,24 @@ enum class TextKind : std::uint8_t { Raw, Optimised, Assembly };
 
 ir::Result<Artefact> compile(const ir::PrimFunc* f, const runtime::KernelSignature& signature,
                              const CompileOptions& options);
-// The same in two steps: LLVM works on a thread while the caller does other things. The function is read in the first.
+// The same in steps: LLVM works on a thread while the caller does other things. The function is read in the first;
+// one that cannot be compiled is refused there. LLVM begins with `queue`, when a CPU has nothing to do, with `start`,
+// or with `finish_compile`.
 struct CompileJob;
 struct Compiling {
   runtime::KernelSignature signature;
   std::string symbol;
   std::shared_ptr<CompileJob> job;
 };
-ir::Result<Compiling> begin_compile(const ir::PrimFunc* f, const runtime::KernelSignature& signature,
-                                    const CompileOptions& options);
+ir::Result<Compiling> prepare_compile(const ir::PrimFunc* f, const runtime::KernelSignature& signature,
+                                      const CompileOptions& options);
+void queue(const Compiling& compiling);
+void start(const Compiling& compiling);  // at once
 ir::Result<Artefact> finish_compile(Compiling compiling);
 bool is_finished(const Compiling& compiling);
-void give_up(const Compiling& compiling);  // nobody will ask for it
+void give_up(std::span<const Compiling> given);  // nobody will ask for them
 ir::Result<std::string> compile_text(const ir::PrimFunc* f, const runtime::KernelSignature& signature,
                                      const CompileOptions& options, TextKind kind);
-// Whether a function can be compiled, without making machine code.
-ir::Result<support::Unit> check_lowers(const ir::PrimFunc* f, const runtime::KernelSignature& signature,
-                                       const CompileOptions& options);
 
 // Whether the code can look for numbers as it writes them, without being slower for it.
 bool can_note_numbers(const ir::PrimFunc* f);

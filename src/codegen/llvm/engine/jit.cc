@@ -2,7 +2,6 @@
 #include "rldb/codegen/llvm/jit.h"
 
 #include <fmt/format.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <chrono>
@@ -16,6 +15,7 @@
 #include "codegen/llvm/engine/engine.h"
 #include "codegen/llvm/engine/guard.h"
 #include "codegen/llvm/engine/helpers.h"
+#include "codegen/llvm/engine/job.h"
 #include "codegen/llvm/engine/work.h"
 #include "rldb/eval/eval.h"
 #include "rldb/ir/equal.h"
@@ -52,14 +52,11 @@ struct Code {
 
 class JitKernel;
 
-// Kernels that are compiled beside the one that is waited for: one for each CPU that would have nothing to do.
-unsigned most_ahead() {
-  constexpr unsigned kMost = 7;
-  ::cpu_set_t cpus;
-  CPU_ZERO(&cpus);
-  if (::sched_getaffinity(0, sizeof cpus, &cpus) != 0) return 0;
-  return std::min(kMost, unsigned(std::max(1, CPU_COUNT(&cpus))) - 1);
-}
+// Kernels that hold what LLVM will work on: a module with more has the others lowered again.
+constexpr std::size_t kMostPrepared = 64;
+// Kernels that wait for LLVM, for each CPU that works on them, while the caller runs others. A program that runs one of
+// a thousand does not have all of them compiled.
+constexpr std::size_t kAhead = 8;
 
 // Calls of so many operations are over before LLVM's passes are: about a millisecond.
 constexpr double kShortCall = 200'000;
@@ -71,7 +68,9 @@ struct Shared {
   explicit Shared(JitOptions o) : options(std::move(o)), cache(options.cache_dir, options.cache_bytes) {}
   // No compilation outlives the sessions: what LLVM uses is destroyed when the process ends.
   ~Shared() {
-    for (const auto& [key, begun] : ahead) give_up(begun);
+    std::vector<Compiling> all;
+    for (const auto& [key, begun] : ahead) all.push_back(begun);
+    give_up(all);
   }
   Shared(const Shared&) = delete;
   Shared& operator=(const Shared&) = delete;
@@ -82,8 +81,9 @@ struct Shared {
   std::unordered_map<std::string, std::shared_ptr<const Code>> code;  // by cache key
   std::vector<std::weak_ptr<JitKernel>> kernels;                      // as they were added
   std::size_t next = 0;                                               // of them, to be compiled ahead
-  std::unordered_map<std::string, Compiling> ahead;                   // by cache key: begun, and not asked for yet
-  std::vector<std::weak_ptr<const Compiling>> improving;              // begun for kernels that run in the quick tier
+  std::unordered_map<std::string, Compiling> ahead;       // by cache key: in the queue or begun, not asked for
+  std::size_t prepared = 0;                               // kernels that hold what LLVM will work on
+  std::vector<std::weak_ptr<const Compiling>> improving;  // begun for kernels that run in the quick tier
 
   void compile_ahead(const std::string& now);  // `now`: the key of the kernel that is waited for
 
@@ -96,7 +96,7 @@ struct Shared {
       const auto held = begun.lock();
       return !held || is_finished(*held);
     });
-    return improving.size() < std::max(1U, most_ahead());
+    return improving.size() < std::max(1U, jobs_beside());
   }
   CompileOptions compile_options(Tier tier = Tier::Full, runtime::NumericEvents events = 0) const {
     return {options.fp, options.check_bounds,   options.opt_level,      tier,
@@ -144,7 +144,8 @@ class JitKernel : public runtime::Kernel {
             const ir::PrimFunc* emitted, KernelSignature signature)
       : shared_(std::move(shared)), f_(f), written_(written), emitted_(emitted), signature_(std::move(signature)) {}
   ~JitKernel() override {
-    if (improved_) give_up(*improved_);
+    if (improved_) give_up({&*improved_, 1});
+    (void)take_prepared();
   }
   JitKernel(const JitKernel&) = delete;
   JitKernel& operator=(const JitKernel&) = delete;
@@ -153,7 +154,7 @@ class JitKernel : public runtime::Kernel {
 
   ir::Result<Unit> compile(Tier tier = Tier::Full) {
     if (code_ && (code_->tier == Tier::Full || tier == Tier::Quick)) return Unit{};
-    const auto start = std::chrono::steady_clock::now();
+    const auto begin = std::chrono::steady_clock::now();
     from_cache_ = tier == Tier::Quick && find_code(Tier::Full);  // what is at hand is the better one
     if (!from_cache_) from_cache_ = find_code(tier);
     if (!from_cache_) {
@@ -163,7 +164,8 @@ class JitKernel : public runtime::Kernel {
       shared_->compile_ahead(key);
       RLDB_TRY_VOID(finish(std::move(begun), tier));
     }
-    compile_ns_ = std::uint64_t((std::chrono::steady_clock::now() - start).count());
+    compile_ns_ = std::uint64_t((std::chrono::steady_clock::now() - begin).count());
+    if (code_->tier == Tier::Full) (void)take_prepared();  // another kernel has the same code
     return Unit{};
   }
 
@@ -173,18 +175,25 @@ class JitKernel : public runtime::Kernel {
   ir::Result<Unit> check() {
     const bool any = shared_->cache.enabled() || !shared_->code.empty();
     if (any && (is_made(Tier::Full) || (shared_->has_tiers() && is_made(Tier::Quick)))) return Unit{};
-    return check_lowers(emitted_, signature_, shared_->compile_options());
+    RLDB_TRY(Compiling compiling, prepare_compile(emitted_, signature_, shared_->compile_options()));
+    // Its first call will use it, as far as is known.
+    if (shared_->prepared >= kMostPrepared || is_short({})) return Unit{};
+    prepared_ = std::move(compiling);
+    ++shared_->prepared;
+    return Unit{};
   }
 
-  // Begins to compile it; false: it needs no compilation, or cannot be compiled, which its first run reports.
+  // LLVM will compile it; false: it needs no compilation, or cannot be compiled, which its first run reports.
   bool begin_ahead(const std::string& now) {
     if (code_ || !emitted_ || events_ != 0) return false;
     const Tier tier = is_short({}) ? Tier::Quick : Tier::Full;
     const std::string key = cache_key(tier);
     if (key == now || shared_->ahead.contains(key) || is_made(Tier::Full) || is_made(tier)) return false;
-    auto begun = begin_compile(source(tier), signature_, shared_->compile_options(tier));
-    if (begun.ok()) shared_->ahead.emplace(key, std::move(begun).value());
-    return begun.ok();
+    auto compiling = prepared(tier);
+    if (!compiling.ok()) return false;
+    queue(compiling.value());
+    shared_->ahead.emplace(key, std::move(compiling).value());
+    return true;
   }
 
   KernelStats stats() const {
@@ -364,9 +373,10 @@ class JitKernel : public runtime::Kernel {
       return;
     }
     if (!shared_->may_improve()) return;
-    auto begun = begin_compile(emitted_, signature_, shared_->compile_options());
+    auto begun = prepared(Tier::Full);
     cannot_improve_ = !begun.ok();
     if (cannot_improve_) return;
+    start(begun.value());
     improved_ = std::make_shared<const Compiling>(std::move(begun).value());
     shared_->improving.emplace_back(improved_);
   }
@@ -380,8 +390,24 @@ class JitKernel : public runtime::Kernel {
 
   ir::Result<Compiling> begun_or_now(const std::string& key, Tier tier) {
     if (tier == Tier::Full && events_ == 0 && improved_) return *std::exchange(improved_, nullptr);
-    if (auto begun = shared_->ahead.extract(key)) return std::move(begun.mapped());
-    return begin_compile(source(tier), signature_, shared_->compile_options(tier, events_));
+    if (auto begun = shared_->ahead.extract(key)) {
+      start(begun.mapped());
+      return std::move(begun.mapped());
+    }
+    RLDB_TRY(Compiling compiling, prepared(tier));
+    start(compiling);
+    return compiling;
+  }
+
+  std::optional<Compiling> take_prepared() {
+    if (prepared_) --shared_->prepared;
+    return std::exchange(prepared_, std::nullopt);
+  }
+  // Lowered now, if it was not when the kernel was added.
+  ir::Result<Compiling> prepared(Tier tier) {
+    if (tier == Tier::Full && events_ == 0)
+      if (auto compiling = take_prepared()) return *std::move(compiling);
+    return prepare_compile(source(tier), signature_, shared_->compile_options(tier, events_));
   }
 
   ir::Result<Unit> finish(Compiling begun, Tier tier) {
@@ -435,6 +461,7 @@ class JitKernel : public runtime::Kernel {
   std::optional<bool> short_;
   std::shared_ptr<const Compiling> improved_;
   bool cannot_improve_ = false;
+  std::optional<Compiling> prepared_;  // for the full tier: lowered when it was added
   // Code that looks for numbers is compiled separately.
   runtime::NumericEvents wanted_ = 0, events_ = 0;  // requested; what code_ looks for
   std::optional<bool> can_note_;
@@ -444,11 +471,10 @@ class JitKernel : public runtime::Kernel {
 
 // A program that runs a kernel runs the others of its module too, as a rule.
 void Shared::compile_ahead(const std::string& now) {
-  static const auto most = std::ptrdiff_t(most_ahead());
-  auto running =
-      std::count_if(ahead.begin(), ahead.end(), [](const auto& begun) { return !is_finished(begun.second); });
-  for (; running < most && next < kernels.size(); ++next)
-    if (const auto kernel = kernels[next].lock()) running += kernel->begin_ahead(now);
+  auto unfinished = std::size_t(
+      std::count_if(ahead.begin(), ahead.end(), [](const auto& begun) { return !is_finished(begun.second); }));
+  for (; unfinished < kAhead * jobs_beside() && next < kernels.size(); ++next)
+    if (const auto kernel = kernels[next].lock()) unfinished += kernel->begin_ahead(now);
   if (next < kernels.size()) return;
   kernels.clear();
   next = 0;

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 
 namespace rldb::codegen {
@@ -24,13 +25,19 @@ struct JobState {
 
 // `work` owns what it uses; it should check `abandoned` now and then.
 struct Job;
-std::shared_ptr<Job> start_job(std::function<void(const JobState&)> work);
+std::shared_ptr<Job> make_job(std::function<void(const JobState&)> work);  // waiting for it starts it
+void start_job(const std::shared_ptr<Job>& job);                           // at once, if it is not started yet
+// It begins when a CPU has nothing to do, after those that were queued before: `jobs_beside()` run at a time, one more
+// while somebody waits, and the one that is waited for at once.
+void queue_job(const std::shared_ptr<Job>& job);
+// The CPUs that would have nothing to do while one works on something else.
+unsigned jobs_beside();
 // Its exceptions (Refused, FatalLlvm) are rethrown here. A job that nobody waits for ends by itself, before the process
 // does; a fork waits for it (up to 5 s), because its locks would stay closed in the child.
-void wait_for_job(Job& job);
+void wait_for_job(const std::shared_ptr<Job>& job);
 bool is_done(Job& job);
-// Nobody will ask for it: it ends soon, and is waited for, but no longer than some seconds.
-void abandon(Job& job);
+// Nobody will ask for them: they end soon, and are waited for, but no longer than some seconds.
+void abandon(std::span<const std::shared_ptr<Job>> given);
 void run_job(std::function<void(const JobState&)> work);  // starts it, and waits
 // compilations_left_behind() in jit.h counts the running jobs.
 

@@ -245,6 +245,7 @@ class Lowering {
   Value* fused_multiply(const ir::BinaryExpr* e);
   Value* int_binary(ir::BinaryKind kind, Value* a, Value* b, DType t);
   Value* divide(ir::BinaryKind kind, Value* a, Value* b, bool is_unsigned, bool a_non_negative);
+  Value* divide_lanes(const ir::BinaryExpr* e);
   Value* choose(const ir::Expr* cond, const ir::Expr* yes, const ir::Expr* no);
   Value* lazy(const ir::Expr* cond, const std::function<Value*()>& a, const std::function<Value*()>& b, bool cheap);
   Value* convert(Value* v, DType from, DType to);

@@ -86,8 +86,10 @@ void Lowering::find_parallel_loops(const ir::PrimFunc* f) {
     for (const ir::Buffer* b : all.allocated) {
       const auto here = inside.count.find(b);
       if (here == inside.count.end() || here->second != all.count.at(b) || all.pointers.contains(b->data)) continue;
-      // One that is read before it is written keeps what earlier iterations left.
-      fits = fits && (!unwritten_.contains(b) || schedule::writes_before_reads(loops[i], b));
+      // One that is read before it is written keeps what earlier iterations left. Of others no element is read that was
+      // not written, so that they need no zeros.
+      if (unwritten_.contains(b) && schedule::writes_before_reads(loops[i], b)) unwritten_.erase(b);
+      fits = fits && !unwritten_.contains(b);
       if (!private_.contains(b)) own.push_back(b);
     }
     // Memory that is allocated inside but used in another way.

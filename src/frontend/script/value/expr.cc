@@ -29,12 +29,19 @@ bool Reader::rfc_spelling() {
   return *rfc_;
 }
 
+static const Val* find_outer(Reader& r, std::string_view name) {
+  if (const auto known = r.names.outer.find(std::string(name)); known != r.names.outer.end()) return &known->second;
+  const ir::Expr* e = r.env->outer->find(name);
+  return e ? &r.names.outer.emplace(name, Val::of(e)).first->second : nullptr;
+}
+
 const Val* find_name(Reader& r, std::string_view name) {
   for (FunctionState* f = r.fn; f; f = f->outer) {
     if (r.memo && r.memo->function() == f) r.memo->looked_up(name);
     if (const Val* v = f->scope.find(name)) return v;
   }
-  return r.names.scope.find(name);
+  if (const Val* v = r.names.scope.find(name)) return v;
+  return r.env && r.env->outer ? find_outer(r, name) : nullptr;
 }
 
 namespace {
@@ -69,6 +76,8 @@ std::string misspelling_hint(Reader& r, std::string_view name) {
   for (FunctionState* f = r.fn; f; f = f->outer)
     for (std::string_view s : f->scope.names()) names.push_back(s);
   for (std::string_view s : r.names.scope.names()) names.push_back(s);
+  if (r.env && r.env->outer)
+    for (std::string_view s : r.env->outer->all()) names.push_back(s);
   if (r.module) {
     for (const Member& m : r.module->members) names.push_back(m.name);
     names.push_back(r.module->name);

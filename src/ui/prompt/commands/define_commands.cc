@@ -231,7 +231,7 @@ bool Repl::show_by_printer(const Value& value, std::string_view name) {
     LastResult last;
     std::string repeatable;
   };
-  const std::vector<session::NamedValue> values = session_->values();
+  const session::ValueTable values = session_->values();
   bool good = true;
   {
     const Printing scope(*this);

@@ -410,8 +410,8 @@ Status command_Undo(Repl& repl, std::string_view rest) {
   std::size_t at = program.position();
   while (at > 0 && changed_nothing(program, at)) --at;
   if (can_take_back_definitions(repl, at)) return take_back_definitions(repl);
-  if (at == 0) return repl.fail(source::message(diag::NoMoreVersions, "undo"));
-  return go_to_version(repl, at - 1);
+  if (program.position() == 0) return repl.fail(source::message(diag::NoMoreVersions, "undo"));
+  return go_to_version(repl, at == 0 ? 0 : at - 1);
 }
 
 Status command_Redo(Repl& repl, std::string_view rest) {

@@ -138,6 +138,7 @@ std::string call_text(Repl& repl, std::string_view rest) {
 }
 
 Status run_or_start(Repl& repl, std::string_view given, bool stop_at_entry) {
+  if (!repl.may_give_run_up(stop_at_entry ? "`start`" : "`run`")) return Status::Failed;
   const std::string rest = call_text(repl, given);
   const auto call = prepare_call(repl, rest);
   if (!call) return Status::Failed;
@@ -180,7 +181,7 @@ Status command_Input(Repl& repl, std::string_view rest) {
   if (rest.empty()) {
     if (repl.wants_json()) return repl.give(session_values_json(repl));
     if (repl.session().values().empty()) repl.print("no values\n");
-    for (const session::NamedValue& v : repl.session().values())
+    for (const session::NamedValue& v : repl.session().values().in_order())
       repl.print("{:<10} {}\n", v.name, runtime::describe(v.value));
     return Status::Good;
   }

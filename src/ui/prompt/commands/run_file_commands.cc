@@ -22,7 +22,7 @@ Json notes_json(Repl& repl) {
 
 // The part of the prompt, beside the debugger's run.
 void add_session(Repl& repl, RunFile& run) {
-  for (const session::NamedValue& v : repl.session().values()) {
+  for (const session::NamedValue& v : repl.session().values().in_order()) {
     if (is_writable(v.value)) run.values.emplace_back(v.name, v.value);
   }
   for (const Display& d : repl.displays) run.displays.push_back({d.format, d.text});

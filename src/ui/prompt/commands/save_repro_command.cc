@@ -44,7 +44,7 @@ Status command_SaveRepro(Repl& repl, std::string_view rest) {
     repro.module = module_text(history.module_at(0).as<ir::Module>(), session.options().print);
     repro.before = versions_again(history, last.version, session.options().print);
   }
-  for (const session::NamedValue& v : session.values())
+  for (const session::NamedValue& v : session.values().in_order())
     if (v.name != "_" && is_one_name(v.name)) repro.values.push_back({v.name, v.value, false});
   repro.entry = entry_of(repl, last);
   if (!last.expectation.empty())

@@ -281,9 +281,7 @@ class OtherArguments {
   std::optional<std::vector<Value>> made(const std::vector<Value>& present, const ir::Function* f) {
     session::Session& session = repl_.session();
     auto without = session.snapshot();
-    std::erase_if(without.values, [&](const session::NamedValue& v) {
-      return std::find(names_.begin(), names_.end(), v.name) != names_.end();
-    });
+    for (const std::string& name : names_) without.values.erase(name);
     session.restore(std::move(without));
     for (const auto& [name, value] : dims_) session.options().dims[name] = value;
     for (std::size_t i = 0; i < names_.size(); ++i) {

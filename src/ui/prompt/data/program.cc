@@ -93,7 +93,7 @@ Json graph_json(const debug::BindingGraph& graph) {
 
 Json session_values_json(Repl& repl) {
   Json rows = Json::array();
-  for (const session::NamedValue& v : repl.session().values())
+  for (const session::NamedValue& v : repl.session().values().in_order())
     rows.push_back({{"name", v.name}, {"value", value_json(v.value, repl.print_format.max_elements)}});
   return rows;
 }

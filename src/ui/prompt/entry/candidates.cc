@@ -91,7 +91,7 @@ void add_function_names(Repl& repl, Candidates& out) {
 
 void add_names(Repl& repl, Candidates& out) {
   add_frame(repl, out);
-  for (const session::NamedValue& v : repl.session().values()) out.emplace_back(v.name, about_value(v));
+  for (const session::NamedValue& v : repl.session().values().in_order()) out.emplace_back(v.name, about_value(v));
   add_function_names(repl, out);
 }
 

@@ -11,11 +11,6 @@ namespace rldb::ui {
 
 namespace {
 
-const session::NamedValue* find(const std::vector<session::NamedValue>& values, std::string_view name) {
-  const auto it = std::find_if(values.begin(), values.end(), [&](const auto& v) { return v.name == name; });
-  return it == values.end() ? nullptr : &*it;
-}
-
 // Prefixes of TVMScript, and words that are never variables of a program.
 bool is_reserved(std::string_view word) { return word == "R" || word == "T" || word == "I" || word == "_"; }
 
@@ -46,10 +41,10 @@ void FrameScope::close(const std::vector<std::string>& defined) {
   session::Session::Snapshot after = repl_.session().snapshot();
   for (const std::string& name : lent_) {
     if (std::find(defined.begin(), defined.end(), name) != defined.end()) continue;
-    const session::NamedValue* known = find(before_, name);
-    std::erase_if(after.values, [&](const session::NamedValue& v) { return !known && v.name == name; });
-    for (session::NamedValue& v : after.values)
-      if (known && v.name == name) v = *known;
+    if (const session::NamedValue* known = before_.find(name))
+      after.values.put(*known);
+    else
+      after.values.erase(name);
   }
   repl_.session().restore(std::move(after));
   lent_.clear();

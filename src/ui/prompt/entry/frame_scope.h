@@ -28,12 +28,16 @@ class FrameScope {
  private:
   Repl& repl_;
   std::vector<std::string> lent_;
-  std::vector<session::NamedValue> before_;
+  session::ValueTable before_;
   std::vector<std::string> notes_;
 };
 
 // The kind of a name in the selected frame: `local`, `symbol`; empty: none.
 std::string_view frame_name_kind(Repl& repl, std::string_view name);
+
+// Functions of the module (null: none) with a parameter, or a binding at the top of the body, of that name; `main`
+// alone if it is among them.
+std::vector<std::string> functions_that_bind(const ir::Module* module, std::string_view name);
 
 // `TARGET = EXPRESSION` on one line, TARGET a name or elements of one (`x[0, :2]`).
 struct Assignment {

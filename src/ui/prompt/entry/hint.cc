@@ -64,14 +64,13 @@ struct HintMaker::Names {
 HintMaker::HintMaker(Repl& repl, std::shared_ptr<frontend::EntryTree> tree) : repl_(repl), tree_(std::move(tree)) {}
 HintMaker::~HintMaker() = default;
 
-// Only values that are present: a hint never executes anything again.
+// Of the frame: only values that are present, as a hint never executes anything again.
 const HintMaker::Names& HintMaker::names() {
   const debug::Debugger& debugger = repl_.debugger();
   const std::tuple at{debugger.last_stop().time, repl_.frame(), repl_.entered().size(), debugger.active()};
   if (names_ && names_->at == at) return *names_;
   names_ = std::make_unique<Names>();
   names_->at = at;
-  for (const session::NamedValue& v : repl_.session().values()) names_->values.emplace_back(v.name, v.value);
   if (!debugger.active()) return *names_;
   for (const debug::SlotInfo& slot : debugger.heap(repl_.frame()))
     if (slot.set) names_->values.emplace_back(slot.expression, runtime::Value::of_int(slot.value));
@@ -116,9 +115,13 @@ const source::Diagnostic* lasting(const source::Diagnostics& found, const std::o
 frontend::Environment HintMaker::values_of(std::string_view text, ir::Context& context) {
   frontend::Environment env;
   const std::vector<std::string_view> mentioned = expression::names_in(text);
+  const auto add = [&](std::string_view name, const runtime::Value& value) {
+    env.values.push_back({name, context.var(name, session::type_of_value(context, value))});
+  };
+  for (const std::string_view name : mentioned)
+    if (const runtime::Value* value = repl_.session().find_value(name)) add(name, *value);
   for (const auto& [name, value] : names().values)
-    if (is_mentioned(mentioned, name))
-      env.values.push_back({name, context.var(name, session::type_of_value(context, value))});
+    if (is_mentioned(mentioned, name)) add(name, value);
   return env;
 }
 

@@ -34,7 +34,7 @@ class HintMaker {
 
   Repl& repl_;
   std::shared_ptr<frontend::EntryTree> tree_;
-  std::unique_ptr<Names> names_;  // values that an entry may name, at the current stop
+  std::unique_ptr<Names> names_;  // values of the frame that an entry may name, at the current stop
 };
 
 // May the text after a verb without its colon be an argument? In `x = R.add(` and `n + 1` the verb is a variable.

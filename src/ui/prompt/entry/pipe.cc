@@ -1,5 +1,9 @@
 // `COMMAND ... | SHELL`: the output of a command goes through a shell command, as in gdb's `pipe`.
 #include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
 
 #include "rldb/source/diagnostic_file.h"
 #include "rldb/support/file.h"
@@ -33,6 +37,19 @@ std::size_t find_bar(std::string_view text) {
   return std::string_view::npos;
 }
 
+std::string_view first_word_of(std::string_view text) { return text.substr(0, text.find_first_of(" \t")); }
+
+bool is_installed_program(std::string_view word) {
+  if (word.find('/') != std::string_view::npos) return ::access(std::string(word).c_str(), X_OK) == 0;
+  const char* variable = std::getenv("PATH");
+  for (std::string_view rest = variable ? variable : ""; !rest.empty() && !word.empty();) {
+    const std::size_t end = std::min(rest.find(':'), rest.size());
+    if (::access(fmt::format("{}/{}", rest.substr(0, end), word).c_str(), X_OK) == 0) return true;
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return false;
+}
+
 }  // namespace
 
 std::optional<Repl::Piped> Repl::piped(std::string_view entry) const {
@@ -42,9 +59,13 @@ std::optional<Repl::Piped> Repl::piped(std::string_view entry) const {
   const std::string_view left = trim(entry.substr(0, bar)), shell = trim(entry.substr(bar + 1));
   if (left.empty() || shell.empty()) return std::nullopt;
   const Target target = target_of(left);
-  const bool is_filtered = target.kind == Target::Kind::Command && !takes_expressions(*target.command) &&
-                           !(target.command->flags & (kBlock | kEntries | kOutside | kHasBars));
-  return is_filtered ? std::optional(Piped{left, shell}) : std::nullopt;
+  if (target.kind != Target::Kind::Command || (target.command->flags & (kBlock | kEntries | kOutside | kHasBars)))
+    return std::nullopt;
+  // Behind an expression (`:print x | head -3`): an operand if it is a value, else a program.
+  const std::string_view program = first_word_of(shell);
+  const bool is_operator = takes_expressions(*target.command) && !target.rest.empty() &&
+                           (is_value_name(program) || !is_installed_program(program));
+  return is_operator ? std::nullopt : std::optional(Piped{left, shell});
 }
 
 Status Repl::run_piped(const Piped& piped) {

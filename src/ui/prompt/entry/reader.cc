@@ -319,16 +319,30 @@ std::string clean_paste(std::string_view text) {
   return out;
 }
 
-std::vector<std::string> entries_of(std::string_view text) {
+// The whole text if `divides` holds for none of its entries.
+template <class F>
+static std::vector<std::string> divided(std::string_view text, F&& divides) {
   ScriptReader reader(text);
   std::vector<std::string> entries;
-  bool commands = false;
-  while (auto entry = reader.next()) {
-    commands = commands || is_command(trim(entry->text));
-    entries.push_back(std::move(entry->text));
-  }
-  if (entries.size() < 2 || !commands) return {std::string(text)};
+  while (auto entry = reader.next()) entries.push_back(std::move(entry->text));
+  if (entries.size() < 2 || std::none_of(entries.begin(), entries.end(), divides)) return {std::string(text)};
   return entries;
+}
+
+static bool is_command_entry(const std::string& entry) { return is_command(trim(entry)); }
+
+std::vector<std::string> entries_of(std::string_view text) { return divided(text, is_command_entry); }
+
+std::vector<std::string> pasted_entries(std::string_view text) {
+  const std::vector<std::string> entries = divided(text, is_command_entry);
+  const auto defines = [](std::string_view entry) {
+    for (const std::string_view word : {"@", "class ", "def ", "import ", "from ", "metadata = "})
+      if (entry.starts_with(word)) return true;
+    return frontend::begins_relay(entry);
+  };
+  if (entries.size() > 1) return entries;
+  const std::vector<std::string> all = divided(text, [](const std::string&) { return true; });
+  return std::none_of(all.begin(), all.end(), defines) ? all : entries;
 }
 
 std::optional<ScriptEntry> ScriptReader::next() {

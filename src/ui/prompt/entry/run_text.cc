@@ -112,9 +112,7 @@ expression::NameKind Repl::kind_of_name(std::string_view name) const {
   if (const runtime::Value* value = session_->find_value(name))
     return value->is(runtime::ValueKind::Tensor) ? NameKind::Tensor : NameKind::Other;
   if (session_->module() && session_->module()->find(name)) return NameKind::Function;
-  const auto& symbols = session_->symbols();
-  const bool symbol = std::any_of(symbols.begin(), symbols.end(), [&](const ir::Var* v) { return v->name == name; });
-  return symbol ? NameKind::Symbol : NameKind::Other;
+  return session_->symbols().find(name) ? NameKind::Symbol : NameKind::Other;
 }
 
 // `text` is an expression, perhaps with a name for its value before it.
@@ -163,8 +161,7 @@ Status Repl::run_name(std::string_view name) {
     if (!value->is_null()) session_->set_value("_", *value);
     show_result(*value);
     for (const std::string& note : notes) print("note: {}\n", note);
-    if (const Command* verb = find_bare_verb(name); verb && !json_)
-      print("note: `:{}` is the command `{}`\n", name, verb->name);
+    tell_verb(name);
     return Status::Good;
   }
   last_.type = f->type;
@@ -215,15 +212,13 @@ void Repl::replace_in_run(std::string_view name) {
   report(diagnostics);
 }
 
-namespace {
-
-// Functions of the module with a binding of that name; `main` alone if it is among them.
 std::vector<std::string> functions_that_bind(const ir::Module* module, std::string_view name) {
   std::vector<std::string> found;
+  if (!module) return found;
   for (const ir::ModuleEntry& entry : module->entries) {
     const auto* f = ir::as<ir::Function>(entry.function);
     if (!f) continue;
-    bool binds = false;
+    bool binds = std::any_of(f->params.begin(), f->params.end(), [&](const ir::Var* p) { return p->name == name; });
     for (const ir::BindingBlock* block : f->body->blocks)
       for (const ir::Binding* b : block->bindings) binds = binds || b->var->name == name;
     if (binds && entry.name == support::kEntryFunction) return {std::string(support::kEntryFunction)};
@@ -232,7 +227,11 @@ std::vector<std::string> functions_that_bind(const ir::Module* module, std::stri
   return found;
 }
 
-}  // namespace
+// A letter was taken for a name, and not for the verb that it also is.
+void Repl::tell_verb(std::string_view name) {
+  if (const Command* verb = find_bare_verb(name); verb && !json_)
+    print("note: `:{}` is the command `{}`\n", name, verb->name);
+}
 
 // A name of the run that has finished. False: there is no such run, or it has no such name.
 bool Repl::show_of_finished(std::string_view name) {
@@ -246,11 +245,12 @@ bool Repl::show_of_finished(std::string_view name) {
   session_->set_value("_", *value);
   show_result(*value, name);
   for (const std::string& note : notes) print("note: {}\n", note);
+  tell_verb(name);
   return true;
 }
 
-// The name of a binding when nothing is stopped: its function is executed up to it, with made-up arguments where no
-// value of the session has a parameter's name.
+// The name of a binding or parameter when nothing is stopped: its function is executed up to it, with made-up arguments
+// where no value of the session has a parameter's name.
 std::optional<Status> Repl::run_to_binding(std::string_view name) {
   if (debugger_->active() || !session_->module() || session_->find_value(name)) return std::nullopt;
   const std::vector<std::string> functions = functions_that_bind(session_->module(), name);
@@ -265,7 +265,10 @@ std::optional<Status> Repl::run_to_binding(std::string_view name) {
   std::vector<runtime::Value> values;
   for (const session::Argument& a : *arguments) values.push_back(a.value);
   source::Diagnostics found;
-  const auto value = session_->value_of_binding(functions[0], name, values, found);
+  const auto parameter = std::find_if(arguments->begin(), arguments->end(),
+                                      [&](const session::Argument& a) { return a.parameter == name; });
+  const auto value = parameter != arguments->end() ? std::optional(parameter->value)
+                                                   : session_->value_of_binding(functions[0], name, values, found);
   if (report(found) == Status::Failed) return Status::Failed;
   if (!value) return fail(source::message(diag::BindingNotReached, name, functions[0]));
   last_.value = *value;
@@ -274,6 +277,7 @@ std::optional<Status> Repl::run_to_binding(std::string_view name) {
     show_result(*value, name);
   }
   if (!json_) print("note: the value of `{}` in a run of `{}` up to it\n", name, functions[0]);
+  tell_verb(name);
   return Status::Good;
 }
 

@@ -162,7 +162,7 @@ bool is_printed_value(std::string_view name) {
 void Repl::lend_printed(std::string_view text) {
   // Lent before and given up since: its memory is not kept here either.
   std::vector<std::string> gone;
-  for (const auto& v : session_->values())
+  for (const session::NamedValue& v : session_->values().starting_with("$"))
     if (is_printed_value(v.name) && !printed.find(v.name)) gone.push_back(v.name);
   for (std::string& name : gone) session_->set_value(std::move(name), {});
   for (std::size_t at = text.find('$'); at != std::string_view::npos; at = text.find('$', at)) {

@@ -77,9 +77,19 @@ bool Repl::is_value_name(std::string_view name) const {
   return !frame_name_kind(const_cast<Repl&>(*this), name).empty();
 }
 
+// Nothing is stopped: a name of the run that has finished, or one whose value a run of its function would show.
+bool Repl::is_name_of_program(std::string_view name) const {
+  if (debugger_->active()) return false;
+  if (!functions_that_bind(session_->module(), name).empty()) return true;
+  if (!debugger_->finished()) return false;
+  const std::vector<debug::LocalInfo> locals = debugger_->locals(0);
+  return std::any_of(locals.begin(), locals.end(), [&](const debug::LocalInfo& l) { return l.name == name; });
+}
+
 // gdb's verbs win at a stop, unless the line is an assignment, an expression on a variable of that name, or the name of
-// a variable of the frame alone: whoever types `q` to see a tensor must not lose the session. Elsewhere, and for the
-// other commands, a line is a command when it cannot be TVMScript.
+// a variable of the frame alone: whoever types `q` to see a tensor must not lose the session, nor whoever does so
+// before a run, or behind its end. Elsewhere, and for the other commands, a line is a command when it cannot be
+// TVMScript.
 Repl::Target Repl::bare_target(std::string_view entry, std::string_view word, std::string_view rest) const {
   using Kind = Target::Kind;
   const Target script{Kind::Script, nullptr, entry, {}};
@@ -95,7 +105,8 @@ Repl::Target Repl::bare_target(std::string_view entry, std::string_view word, st
             word,          false, rest.empty() && is_bound_in_function(const_cast<Repl&>(*this), word)};
   // `commands 2` has lines of its own; every other command is on one line.
   const std::string_view line = entry.substr(0, entry.find('\n'));
-  if (is_value_name(word) || (!rest.empty() && frontend::is_syntax(line))) return script;
+  if (is_value_name(word) || (rest.empty() && is_name_of_program(word))) return script;
+  if (!rest.empty() && frontend::is_syntax(line)) return script;
   const Command* named = find_command_named(word);
   if (named && (line.size() == entry.size() || (named->flags & kBlock))) return {Kind::Command, named, rest, word};
   if (line.size() != entry.size()) return script;
