@@ -246,24 +246,31 @@ std::optional<HeaderWithoutBlock> find_many_without_block(std::string_view text)
   for (std::size_t at = 0; at < text.size() && !lines.is_full(); at = std::min(text.find('\n', at), text.size()) + 1)
     if (const std::size_t begin = code_at(at); is_code(begin)) lines.add(begin, begin - at, false);
   if (!lines.is_full()) return std::nullopt;
-  // Some may be in strings or brackets.
+  // Some may be in strings or brackets, or behind a line that is joined to the next one.
   HeaderCount exact(text);
-  int depth = 0;
+  std::size_t depth = 0, open = 0;  // and where the outermost bracket opened
   for (std::size_t at = 0, line = 0; at < text.size() && !exact.is_full();) {
-    if (at == line)
-      if (const std::size_t begin = code_at(at); is_code(begin)) exact.add(begin, begin - at, depth > 0);
+    if (at == line && depth == 0)
+      if (const std::size_t begin = code_at(at); is_code(begin)) exact.add(begin, begin - at, false);
     const char c = text[at];
     if (c == '#') {
       at = std::min(text.find('\n', at), text.size());
+    } else if (c == '\\') {
+      at += text.substr(at + 1).starts_with("\r\n") ? 3 : 2;
     } else if (c == '"' || c == '\'') {
-      bool open = false;
-      at = skip_string(text, at, text.size(), open);
+      bool unclosed = false;
+      at = skip_string(text, at, text.size(), unclosed);
     } else {
       if (c == '\n') line = at + 1;
-      depth += c == '(' || c == '[' || c == '{' ? 1 : c == ')' || c == ']' || c == '}' ? -1 : 0;
+      if ((c == '(' || c == '[' || c == '{') && depth++ == 0) open = at;
+      if ((c == ')' || c == ']' || c == '}') && depth > 0) --depth;
       ++at;
     }
   }
+  // A bracket that nothing closes has the rest of the text in it.
+  for (std::size_t at = depth > 0 ? std::min(text.find('\n', open), text.size() - 1) + 1 : text.size();
+       at < text.size() && !exact.is_full(); at = std::min(text.find('\n', at), text.size()) + 1)
+    if (const std::size_t begin = code_at(at); is_code(begin)) exact.add(begin, begin - at, true);
   return exact.first();
 }
 

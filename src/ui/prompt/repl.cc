@@ -147,12 +147,13 @@ Status execute_all(Repl& repl, ScreenConsole& screen, const std::string& text) {
   std::vector<std::string> entries{text};
   (void)run_guarded([&] { entries = pasted_entries(text); }, 0);
   Status status = Status::Good;
-  for (const std::string& entry : entries) {
-    screen.begin(entry, repl.pager);
+  for (std::size_t i = 0; i < entries.size() && status == Status::Good; ++i) {
+    screen.begin(entries[i], repl.pager);
     fit_terminal(repl);
-    status = repl.execute(entry);
+    status = repl.execute(entries[i]);
+    const std::size_t left = entries.size() - i - 1;
+    if (status == Status::Failed && left > 0) repl.print("note: {}\n", stopped_here(left));
     screen.end();
-    if (status != Status::Good) break;
   }
   return status;
 }

@@ -30,11 +30,14 @@ class ScriptReader {
 
  private:
   std::string_view line_at(std::size_t i) const;
+  bool block_goes_on() const;
   std::vector<std::string_view> lines_;
   std::size_t next_ = 0;
   frontend::EntryTree tree_;  // of the entry that is read
 };
 
+// Behind an entry that failed: `stopped here; the 3 entries after it were not executed`.
+std::string stopped_here(std::size_t left);
 // Does the text so far need more lines? `last_was_empty`: an empty line was entered, which ends an open block.
 // `tree`: of this entry, for a text that grows.
 bool wants_more(std::string_view text, bool last_was_empty, frontend::EntryTree& tree);

@@ -169,8 +169,11 @@ class Compilation {
 
   ~Compilation() {
     lowered.module.reset();  // before its context
-    if (machine_) idle_machines().keep(machine_level(), std::move(machine_));
+    if (machine_ && is_done_) idle_machines().keep(machine_level(), std::move(machine_));
   }
+  // Everything has ended well: the code generator may serve again. LLVM leaves it in any state when it is left by an
+  // exception.
+  void done() { is_done_ = true; }
   Compilation(const Compilation&) = delete;
   Compilation& operator=(const Compilation&) = delete;
 
@@ -189,6 +192,7 @@ class Compilation {
   CompileOptions options_;
   llvm::LLVMContext context_;
   std::unique_ptr<llvm::TargetMachine> machine_;
+  bool is_done_ = false;
   std::string error_;
 };
 
@@ -251,6 +255,7 @@ std::shared_ptr<CompileJob> prepare_llvm(std::unique_ptr<Compilation> work, cons
     try {
       if (g_fault_injection.exchange(false)) llvm::report_fatal_error("injected");
       made->text = body(*made->work, state);
+      made->work->done();
       made->faults = std::move(made->work->lowered.faults);
       made->work.reset();
     } catch (const FatalLlvm&) {

@@ -166,25 +166,31 @@ void start_queued() {
   }
 }
 
-// The child of a fork has the locks of these threads, but not the threads. One that is left behind in a long pass is
-// not waited for until it ends: most children begin another program.
+// The child of a fork has the locks of these threads, but not the threads: none of them may hold the lock of all jobs
+// then. A thread that is left behind in a long pass is not waited for until it ends: most children begin another
+// program.
 void before_fork() {
   Jobs& all = jobs();
   std::unique_lock lock(all.mutex);
   all.held = true;
   (void)all.fewer.wait_for(lock, 5s, [&] { return all.running.empty(); });
+  (void)lock.release();
 }
 void after_fork_in_child() {
   Jobs& all = jobs();
+  new (&all.mutex) std::mutex;
+  for (std::condition_variable* waits : {&all.any_given, &all.fewer})
+    new (waits) std::condition_variable;  // the old one remembers threads that are not here
   all.held = false;
   all.idle = 0;
-  new (&all.any_given) std::condition_variable;  // the old one remembers threads that are not here
+  all.given.clear();
+  // What a thread was at work on is in no state to be destroyed.
+  (void)new std::vector<std::shared_ptr<Job>>(std::move(all.running));
+  all.running.clear();
 }
 void after_fork() {
-  {
-    const std::lock_guard lock(jobs().mutex);
-    jobs().held = false;
-  }
+  jobs().held = false;
+  jobs().mutex.unlock();
   start_queued();
 }
 

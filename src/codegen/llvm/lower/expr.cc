@@ -634,6 +634,9 @@ Lowering::Value* Lowering::divide_lanes(const ir::BinaryExpr* e) {
   const auto step = lane_step(e->a);
   if (by < 2 || by >= kMost || (by & (by - 1)) == 0 || !step || *step <= 0 || *step >= kMost / widened_lanes_)
     return nullptr;
+  // What may wrap does so between two lanes.
+  if (!counts(e->a)) return nullptr;
+  const auto in_64_bits = restore_later(wide_, true);
   const auto first = [&] {
     const auto lane = restore_later(lane0_, true);
     return index(e->a);
@@ -662,7 +665,9 @@ Lowering::Value* Lowering::wide_index(const ir::Expr* e) {
 // hold it and what it is computed from. Data may be anything: `-A[i] % 6` wraps for the least integer.
 bool Lowering::counts(const ir::Expr* e, int depth) {
   if (depth > 40) return false;
-  if (as<ir::IntImm>(e)) return true;
+  // A number near the limits is none that elements have.
+  constexpr std::int64_t kMostNumber = std::int64_t(1) << 62;
+  if (const auto* n = as<ir::IntImm>(e)) return n->value < kMostNumber && n->value > -kMostNumber;
   if (const auto* v = as<ir::Var>(e)) {
     const auto it = vars_.find(v);
     return it == vars_.end() || it->second.counts;

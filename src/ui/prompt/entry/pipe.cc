@@ -10,15 +10,18 @@
 #include "rldb/support/folder.h"
 #include "rldb/ui/prompt/state.h"
 #include "rldb/ui/render/page.h"
+#include "ui/prompt/entry/frame_scope.h"
 
 namespace rldb::ui {
 
 namespace {
 
 // The arguments of these are expressions, in which `|` is an operator. Others say so in their row (kHasBars).
-bool takes_expressions(const Command& command) {
-  const Completion words = command.completion;
-  return words == Completion::Name || words == Completion::Place || words == Completion::Event;
+bool takes_expressions(const Command& command) { return command.completion == Completion::Name; }
+
+// The conditions of these are about frames that are still to come: nobody knows which names have values there.
+bool takes_conditions(const Command& command) {
+  return command.completion == Completion::Place || command.completion == Completion::Event;
 }
 
 // The first `|` that stands by itself, outside of quotes.
@@ -61,10 +64,12 @@ std::optional<Repl::Piped> Repl::piped(std::string_view entry) const {
   const Target target = target_of(left);
   if (target.kind != Target::Kind::Command || (target.command->flags & (kBlock | kEntries | kOutside | kHasBars)))
     return std::nullopt;
-  // Behind an expression (`:print x | head -3`): an operand if it is a value, else a program.
+  // Behind an expression (`:print x | head -3`): an operand if it is a value, or a name of the program, else a program.
   const std::string_view program = first_word_of(shell);
-  const bool is_operator = takes_expressions(*target.command) && !target.rest.empty() &&
-                           (is_value_name(program) || !is_installed_program(program));
+  const bool is_operand = is_value_name(program) || !functions_that_bind(session_->module(), program).empty() ||
+                          !is_installed_program(program);
+  const bool is_operator =
+      !target.rest.empty() && (takes_conditions(*target.command) || (takes_expressions(*target.command) && is_operand));
   return is_operator ? std::nullopt : std::optional(Piped{left, shell});
 }
 

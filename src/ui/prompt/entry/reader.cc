@@ -1,6 +1,8 @@
 // ScriptReader: cuts text into entries, here-documents and expected outputs.
 #include "rldb/ui/prompt/reader.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
 #include <unordered_set>
@@ -153,6 +155,12 @@ std::optional<HereDocument> here_document(std::string_view entry) {
   return HereDocument{trim(first.substr(0, mark_at)), body};
 }
 
+std::string stopped_here(std::size_t left) {
+  return left == 0   ? "stopped here"
+         : left == 1 ? "stopped here; the entry after it was not executed"
+                     : fmt::format("stopped here; the {} entries after it were not executed", left);
+}
+
 bool wants_more(std::string_view text, bool last_was_empty) {
   frontend::EntryTree tree;
   return wants_more(text, last_was_empty, tree);
@@ -184,6 +192,16 @@ ScriptReader::ScriptReader(std::string_view text) {
 }
 
 std::string_view ScriptReader::line_at(std::size_t i) const { return strip_prompt(lines_[i]); }
+
+// An open block continues with indented lines and with branches; empty lines and comments before such a line belong to
+// it, too.
+bool ScriptReader::block_goes_on() const {
+  std::size_t at = next_;
+  while (at < lines_.size() && (trim(line_at(at)).empty() || is_comment(trim(line_at(at))))) ++at;
+  if (at >= lines_.size()) return false;
+  const std::string_view line = line_at(at);
+  return line.front() == ' ' || line.front() == '\t' || line.starts_with("else:") || line.starts_with("elif ");
+}
 
 namespace {
 
@@ -341,8 +359,13 @@ std::vector<std::string> pasted_entries(std::string_view text) {
     return frontend::begins_relay(entry);
   };
   if (entries.size() > 1) return entries;
+  // A part that nothing but another part explains: they are one entry, whose error is told for it as a whole.
+  const auto is_rest = [](std::string_view entry) {
+    return entry.starts_with(' ') || entry.starts_with('\t') || entry.starts_with("else") || entry.starts_with("elif");
+  };
   const std::vector<std::string> all = divided(text, [](const std::string&) { return true; });
-  return std::none_of(all.begin(), all.end(), defines) ? all : entries;
+  return std::none_of(all.begin(), all.end(), defines) && std::none_of(all.begin() + 1, all.end(), is_rest) ? all
+                                                                                                            : entries;
 }
 
 std::optional<ScriptEntry> ScriptReader::next() {
@@ -369,21 +392,12 @@ std::optional<ScriptEntry> ScriptReader::next() {
       const std::string_view last_line = std::string_view(lines.text()).substr(lines.text().rfind('\n') + 1);
       const bool decorator = (is_first || metadata) && last_line.starts_with("@");
       const bool indented = !line.empty() && (line.front() == ' ' || line.front() == '\t');
-      const bool blank = trim(line).empty();
-      const bool branch = line.starts_with("else:") || line.starts_with("elif ");
       if (!lines.wants(line)) {
         std::size_t after = next_;
         while (relay && after + 1 < lines_.size() && trim(line_at(after)).empty()) ++after;
         if (!lines.continues(line_at(after))) break;
       }
-      // An open block continues with indented lines only; blank lines inside it belong to it when more follows.
-      if (lines.is_open() && !indented && !decorator && !branch) {
-        if (!blank) break;
-        std::size_t after = next_;
-        while (after < lines_.size() && trim(line_at(after)).empty()) ++after;
-        const bool goes_on = after < lines_.size() && !line_at(after).empty() && line_at(after).front() == ' ';
-        if (!goes_on) break;
-      }
+      if (lines.is_open() && !indented && !decorator && !block_goes_on()) break;
       lines.add(line);
       is_first = false;
       ++next_;

@@ -212,17 +212,28 @@ void Repl::replace_in_run(std::string_view name) {
   report(diagnostics);
 }
 
+static bool has_binding(const ir::Function* f, std::string_view name) {
+  for (const ir::BindingBlock* block : f->body->blocks)
+    for (const ir::Binding* b : block->bindings)
+      if (b->var->name == name) return true;
+  return false;
+}
+
+static bool has_parameter(const ir::Function* f, std::string_view name) {
+  return std::any_of(f->params.begin(), f->params.end(), [&](const ir::Var* p) { return p->name == name; });
+}
+
+// Parameters count only where no function has a binding of that name.
 std::vector<std::string> functions_that_bind(const ir::Module* module, std::string_view name) {
   std::vector<std::string> found;
-  if (!module) return found;
-  for (const ir::ModuleEntry& entry : module->entries) {
-    const auto* f = ir::as<ir::Function>(entry.function);
-    if (!f) continue;
-    bool binds = std::any_of(f->params.begin(), f->params.end(), [&](const ir::Var* p) { return p->name == name; });
-    for (const ir::BindingBlock* block : f->body->blocks)
-      for (const ir::Binding* b : block->bindings) binds = binds || b->var->name == name;
-    if (binds && entry.name == support::kEntryFunction) return {std::string(support::kEntryFunction)};
-    if (binds) found.emplace_back(entry.name);
+  for (const auto has : {has_binding, has_parameter}) {
+    if (!module || !found.empty()) break;
+    for (const ir::ModuleEntry& entry : module->entries) {
+      const auto* f = ir::as<ir::Function>(entry.function);
+      if (!f || !has(f, name)) continue;
+      if (entry.name == support::kEntryFunction) return {std::string(support::kEntryFunction)};
+      found.emplace_back(entry.name);
+    }
   }
   return found;
 }
@@ -265,8 +276,10 @@ std::optional<Status> Repl::run_to_binding(std::string_view name) {
   std::vector<runtime::Value> values;
   for (const session::Argument& a : *arguments) values.push_back(a.value);
   source::Diagnostics found;
+  // A binding hides a parameter of its name.
+  const bool bound = has_binding(ir::as<ir::Function>(session_->module()->find(functions[0])), name);
   const auto parameter = std::find_if(arguments->begin(), arguments->end(),
-                                      [&](const session::Argument& a) { return a.parameter == name; });
+                                      [&](const session::Argument& a) { return !bound && a.parameter == name; });
   const auto value = parameter != arguments->end() ? std::optional(parameter->value)
                                                    : session_->value_of_binding(functions[0], name, values, found);
   if (report(found) == Status::Failed) return Status::Failed;

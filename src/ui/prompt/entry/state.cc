@@ -601,10 +601,7 @@ Status Repl::run_script(std::string_view text, const std::string& name, bool nam
   if (!pending) return status == Status::Quit ? Status::Quit : Status::Good;
   std::size_t left = unread;
   while (reader.next()) ++left;
-  console_->print_error("{}:{}: stopped here{}\n", name, pending_line,
-                        left == 0   ? ""
-                        : left == 1 ? "; the entry after it was not executed"
-                                    : fmt::format("; the {} entries after it were not executed", left));
+  console_->print_error("{}:{}: {}\n", name, pending_line, stopped_here(left));
   return Status::Failed;
 }
 

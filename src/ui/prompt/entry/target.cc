@@ -105,7 +105,7 @@ Repl::Target Repl::bare_target(std::string_view entry, std::string_view word, st
             word,          false, rest.empty() && is_bound_in_function(const_cast<Repl&>(*this), word)};
   // `commands 2` has lines of its own; every other command is on one line.
   const std::string_view line = entry.substr(0, entry.find('\n'));
-  if (is_value_name(word) || (rest.empty() && is_name_of_program(word))) return script;
+  if (is_value_name(word) || (rest.empty() && find_bare_verb(word) && is_name_of_program(word))) return script;
   if (!rest.empty() && frontend::is_syntax(line)) return script;
   const Command* named = find_command_named(word);
   if (named && (line.size() == entry.size() || (named->flags & kBlock))) return {Kind::Command, named, rest, word};

@@ -1,4 +1,4 @@
-// Writes graphs as numbers into a pipe, lets a child process lay them out, and reads the positions from another.
+// Writes graphs as numbers to a child process, which lays them out, and reads the positions.
 #include "ui/render/draw/graphviz.h"
 
 #include <fcntl.h>
@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,8 +22,6 @@
 #include <string_view>
 
 #include "rldb/support/cancel.h"
-#include "rldb/support/file.h"
-#include "rldb/support/file_system.h"
 #include "ui/render/draw/graphviz_library.h"
 
 namespace rldb::ui {
@@ -49,10 +48,17 @@ std::string layout_request(const std::vector<LayerNode>& nodes, double height, d
   return dot + "}\n";
 }
 
-bool send(int to, std::string_view text) {
+// False: the other side has ended, which is no signal here.
+bool send_text(int to, std::string_view text) {
   const std::uint64_t size = text.size();
-  const std::string_view head(reinterpret_cast<const char*>(&size), sizeof size);
-  return support::write_all(to, std::string(head).append(text)) == 0;
+  const std::string bytes = std::string(reinterpret_cast<const char*>(&size), sizeof size).append(text);
+  for (std::size_t sent = 0; sent < bytes.size();) {
+    const ssize_t n = ::send(to, bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    sent += std::size_t(n);
+  }
+  return true;
 }
 
 // A fork of the session: nothing of it, neither its exceptions nor its signal handlers, may act in its name.
@@ -88,16 +94,16 @@ bool read_exactly(int from, char* at, std::size_t size) {
   return true;
 }
 
-[[noreturn]] void lay_out_in_child(int from, int to) noexcept {
+[[noreturn]] void lay_out_in_child(int session) noexcept {
   leave_the_session();
   std::uint64_t size = 0;
-  while (read_exactly(from, reinterpret_cast<char*>(&size), sizeof size)) {
+  while (read_exactly(session, reinterpret_cast<char*>(&size), sizeof size)) {
     std::string dot(size, ' '), text;
-    if (!read_exactly(from, dot.data(), dot.size())) break;
+    if (!read_exactly(session, dot.data(), dot.size())) break;
     const bool good = graphviz_positions(dot, text);
     text.insert(text.begin(), good ? kLaidOut : kRefused);
     if (good) text += "end\n";
-    if (!send(to, text)) break;
+    if (!send_text(session, text)) break;
   }
   ::_exit(0);
 }
@@ -107,24 +113,19 @@ bool read_exactly(int from, char* at, std::size_t size) {
 class LayoutChild {
  public:
   LayoutChild() {
-    int requests[2], answers[2];
-    if (::pipe2(requests, O_CLOEXEC) != 0) return;
-    to_ = requests[1];
-    if (::pipe2(answers, O_CLOEXEC) == 0) {
-      from_ = answers[0];
-      std::fflush(nullptr);
-      pid_ = ::fork();
-      if (pid_ == 0) {
-        ::close(to_);  // the child ends when the session has closed it
-        lay_out_in_child(requests[0], answers[1]);
-      }
-      ::close(answers[1]);
+    int ends[2];
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return;
+    child_ = ends[0];
+    std::fflush(nullptr);
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      ::close(child_);  // the child ends when the session has closed it
+      lay_out_in_child(ends[1]);
     }
-    ::close(requests[0]);
+    ::close(ends[1]);
   }
   ~LayoutChild() {
-    for (const int fd : {to_, from_})
-      if (fd >= 0) ::close(fd);
+    if (child_ >= 0) ::close(child_);
     if (pid_ <= 0) return;
     ::kill(pid_, SIGKILL);
     while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) continue;
@@ -137,16 +138,16 @@ class LayoutChild {
     using Clock = std::chrono::steady_clock;
     const auto until = Clock::now() + std::chrono::duration<double>(seconds);
     // It reads before it writes, and it reads everything: this does not wait for long.
-    if (pid_ <= 0 || !send(to_, request)) return std::string();
+    if (pid_ <= 0 || !send_text(child_, request)) return std::string();
     std::string bytes;
     std::uint64_t size = 0;
     while (bytes.size() < sizeof size || bytes.size() - sizeof size < size) {
       support::poll();
       if (Clock::now() > until) return std::nullopt;
-      ::pollfd ready{from_, POLLIN, 0};
+      ::pollfd ready{child_, POLLIN, 0};
       if (::poll(&ready, 1, 20) <= 0) continue;
       char buffer[1 << 14];
-      const ssize_t n = ::read(from_, buffer, sizeof buffer);
+      const ssize_t n = ::read(child_, buffer, sizeof buffer);
       if (n < 0 && errno == EINTR) continue;
       if (n <= 0) return std::string();
       bytes.append(buffer, std::size_t(n));
@@ -157,7 +158,7 @@ class LayoutChild {
 
  private:
   pid_t pid_ = -1;
-  int to_ = -1, from_ = -1;
+  int child_ = -1;  // the way to it and back
 };
 
 namespace {
