@@ -123,6 +123,18 @@ TEST_CASE("thousands of headers without a block are one error, and no time is sp
   for (int i = 0; i < 600; ++i) good += "for more\n";
   good += "\"\"\"\n        return x\n";
   CHECK(Reading(good).diagnostics.error_count() == 0);
+  // Their own brackets, and the line that is joined to theirs, are no deeper than they are.
+  std::string brackets = "@I.ir_module\nclass M:\n",
+              joined = brackets + "    @R.function\n    def f(c: R.Prim(\"bool\")):\n";
+  for (int i = 0; i < 600; ++i) {
+    brackets +=
+        "    @T.prim_func(s_tir=True)\n    def f" + std::to_string(i) +
+        "(\n    A: T.Buffer((4,), \"float32\")):\n        for i in T.grid(\n        4):\n            A[i] = 0.0\n";
+    joined += "        if \\\n        c:\n            x" + std::to_string(i) + " = c\n        else:\n            x" +
+              std::to_string(i) + " = c\n";
+  }
+  CHECK(Reading(brackets).diagnostics.error_count() == 0);
+  CHECK(Reading(joined + "        return c\n").diagnostics.error_count() == 0);
 }
 
 TEST_CASE("texts that the parser's runtime cannot hold are refused, not read") {

@@ -246,12 +246,14 @@ std::optional<HeaderWithoutBlock> find_many_without_block(std::string_view text)
   for (std::size_t at = 0; at < text.size() && !lines.is_full(); at = std::min(text.find('\n', at), text.size()) + 1)
     if (const std::size_t begin = code_at(at); is_code(begin)) lines.add(begin, begin - at, false);
   if (!lines.is_full()) return std::nullopt;
-  // Some may be in strings or brackets, or behind a line that is joined to the next one.
-  HeaderCount exact(text);
-  std::size_t depth = 0, open = 0;  // and where the outermost bracket opened
-  for (std::size_t at = 0, line = 0; at < text.size() && !exact.is_full();) {
-    if (at == line && depth == 0)
-      if (const std::size_t begin = code_at(at); is_code(begin)) exact.add(begin, begin - at, false);
+  // Some may be in strings or brackets, or behind a line that is joined to the next one. The lines in a header's own
+  // brackets are not its block, nor the lack of one.
+  HeaderCount outside(text), in_brackets(text);
+  std::size_t depth = 0;
+  for (std::size_t at = 0, line = 0; at < text.size() && !outside.is_full() && !in_brackets.is_full();) {
+    if (at == line)
+      if (const std::size_t begin = code_at(at); is_code(begin))
+        (depth > 0 ? in_brackets : outside).add(begin, begin - at, depth > 0);
     const char c = text[at];
     if (c == '#') {
       at = std::min(text.find('\n', at), text.size());
@@ -262,16 +264,12 @@ std::optional<HeaderWithoutBlock> find_many_without_block(std::string_view text)
       at = skip_string(text, at, text.size(), unclosed);
     } else {
       if (c == '\n') line = at + 1;
-      if ((c == '(' || c == '[' || c == '{') && depth++ == 0) open = at;
+      if (c == '(' || c == '[' || c == '{') ++depth;
       if ((c == ')' || c == ']' || c == '}') && depth > 0) --depth;
       ++at;
     }
   }
-  // A bracket that nothing closes has the rest of the text in it.
-  for (std::size_t at = depth > 0 ? std::min(text.find('\n', open), text.size() - 1) + 1 : text.size();
-       at < text.size() && !exact.is_full(); at = std::min(text.find('\n', at), text.size()) + 1)
-    if (const std::size_t begin = code_at(at); is_code(begin)) exact.add(begin, begin - at, true);
-  return exact.first();
+  return in_brackets.is_full() ? in_brackets.first() : outside.first();
 }
 
 }  // namespace rldb::frontend::cst

@@ -138,3 +138,16 @@ TEST_CASE("pasted values are entries of their own, definitions one entry") {
   CHECK(pasted_entries("x = 1\n:info").size() == 2);
   CHECK(pasted_entries("x = (1,\n2)") == Entries{"x = (1,\n2)"});
 }
+
+TEST_CASE("comments and empty lines in an open block belong to it, as in the language") {
+  using Entries = std::vector<std::string>;
+  for (const std::string text :
+       {"if c:\n    z = x\n\nelse:\n    z = y", "if c:\n    z = x\n# otherwise\nelse:\n    z = y",
+        "with R.dataflow():\n    d = x\n\n# out\n    R.output(d)",
+        "for i in range(3):\n    z = R.add(z, x)\n# then\n    z = R.multiply(z, x)"}) {
+    CHECK(pasted_entries(text) == Entries{text});
+    ScriptReader reader(text + "\n\n# the next\nw = z\n");
+    CHECK(reader.next()->text == text);
+    CHECK(reader.next()->text == "w = z");
+  }
+}
