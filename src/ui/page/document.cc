@@ -27,8 +27,8 @@ constexpr std::size_t kMostKernelText = std::size_t(8) << 20;  // bytes of all o
 constexpr std::size_t kMostWholeText = std::size_t(256) << 10;
 // A report has the graph of each function of each version: no more of its time than this is for their pictures.
 constexpr double kGraphvizSeconds = 5;
-// Ways in which a graph is drawn. A page without rldb shows others as the nearest of these.
-constexpr std::string_view kRecordedViews[] = {"", "all", "folded"};
+// Ways in which a graph is drawn. A page without rldb shows no others: a scope that is opened opens all.
+constexpr std::string_view kRecordedViews[] = {"", "all", "folded", "all,folded"};
 
 std::string replaced(std::string text, std::string_view mark, std::string_view by) {
   const auto at = text.find(mark);

@@ -27,7 +27,7 @@ constexpr double kPageLetter = 7.2, kNoteLetter = 6.5, kLeastWidth = 48, kInset 
 constexpr std::size_t kMostLabel = 30, kMostNote = 34;  // letters
 // A click has to be answered at once: a larger graph is laid out by Graphviz when the reader asks for it.
 constexpr std::size_t kMostAtOnce = 1000;
-constexpr double kSecondsAtOnce = 0.3;
+constexpr double kSecondsAtOnce = 0.4;
 // Graphviz draws so small a graph as our own layers do, and a report has hundreds of them.
 constexpr std::size_t kSmallGraph = 12;
 constexpr std::size_t kMostKnown = 200'000;  // boxes of layouts that are kept
@@ -222,12 +222,17 @@ const GraphLayout& KnownLayouts::of(const std::vector<LayerNode>& nodes, bool wa
     boxes_ = 0;
   }
   boxes_ += nodes.size();
+  // Next time there may be more time.
+  if (layout.needs_time && limit_ <= 0) return last_ = std::move(layout);
   return known_[std::move(key)] = std::move(layout);
 }
 
 GraphLayout KnownLayouts::made(const std::vector<LayerNode>& nodes, bool wait) {
-  if (!wait && nodes.size() > kMostAtOnce)
-    return simple_layout(nodes, fmt::format("more than {} boxes", kMostAtOnce));
+  if (!wait && nodes.size() > kMostAtOnce) {
+    GraphLayout layout = simple_layout(nodes, fmt::format("more than {} boxes", kMostAtOnce));
+    layout.needs_time = nodes.size() <= GraphLayouts::kMostBoxes;
+    return layout;
+  }
   return GraphLayouts().of(nodes, kPageSizes, wait ? GraphLayouts::kSeconds : kSecondsAtOnce);
 }
 
@@ -270,7 +275,8 @@ PageJson graph_layout_document(const debug::BindingGraph& graph, const GraphView
           {"width", pixel(made.layout.width)},
           {"height", pixel(made.layout.height)},
           {"curved", made.layout.curved},
-          {"without_graphviz", made.without_graphviz}};
+          {"without_graphviz", made.without_graphviz},
+          {"needs_time", made.needs_time && !view.wait}};
 }
 
 }  // namespace rldb::ui

@@ -46,11 +46,12 @@ class KnownLayouts {
 
   std::map<std::string, GraphLayout> known_;  // by `wait`, widths and inputs
   std::size_t boxes_ = 0;                     // of all of them
+  GraphLayout last_;                          // that is not kept
   GraphLayouts for_report_;
   double left_ = 0, limit_ = 0;  // seconds; 0: this is no report
 };
 
-// `boxes`, `width`, `height`, `curved`, `without_graphviz`, as docs/page.md has them.
+// `boxes`, `width`, `height`, `curved`, `without_graphviz`, `needs_time`, as docs/page.md has them.
 nlohmann::ordered_json graph_layout_document(const debug::BindingGraph& graph, const GraphView& view,
                                              KnownLayouts& known);
 

@@ -4,6 +4,7 @@
 // been asked, our own layers do (layers.h).
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,7 +22,8 @@ struct GraphSizes {
 
 struct GraphLayout {
   LayerLayout layout;
-  std::string without_graphviz;  // why it is not Graphviz's; empty: it is
+  std::string without_graphviz;  // why it is not Graphviz's where that would look better; empty: there is no reason
+  bool needs_time = false;       // with more time it could be
 };
 
 // Removes the inputs that no edge is drawn for, as nobody could follow it: over more than 40 layers, and each after the
@@ -38,9 +40,10 @@ class GraphLayouts {
   GraphLayouts(const GraphLayouts&) = delete;
   GraphLayouts& operator=(const GraphLayouts&) = delete;
 
-  // The longest that anybody waits for one picture.
+  // The longest that anybody waits for one picture, and boxes that take longer.
   static constexpr double kSeconds = 10;
-  // Graphviz is given so long, and graphs of 5,000 boxes at the most.
+  static constexpr std::size_t kMostBoxes = 5000;
+  // Graphviz is given so long.
   GraphLayout of(const std::vector<LayerNode>& nodes, const GraphSizes& sizes, double seconds = kSeconds);
 
  private:

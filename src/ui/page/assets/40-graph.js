@@ -38,8 +38,11 @@ class GraphView {
   }
   async show(version, name, nodes) {
     if (nodes === this.nodes) return this.fit();  // laid out already
-    Object.assign(this, { version, name, nodes, picked: -1, open: new Set(), wait: false });
-    if (await this.lay()) this.fit();
+    // Nothing is drawn until the boxes are there: those of another function would be wrong.
+    Object.assign(this, { version, name, nodes, picked: -1, open: new Set(), wait: false, layout: null, items: [] });
+    put(this.node);
+    if (await this.lay()) return this.fit();
+    if (nodes === this.nodes && !this.layout) this.nodes = null;  // it may be asked for again
   }
   async layAgain() {
     this.pane.wait(true);
@@ -62,10 +65,10 @@ class GraphView {
     if (!reply?.boxes) { this.pane.note.textContent = reply?.problem ?? "There is no such graph."; return false; }
     this.layout = { width: reply.width, height: reply.height, curved: reply.curved, cut: [], edges: [], places: reply.boxes.map(({ place: [x, y] }) => ({ x, y })) };
     this.items = reply.boxes.map((box, i) => this.item(box, i));
-    this.whole.hidden = !this.all && !this.items.some((item) => item.weights.length || item.alike.length);
+    this.whole.hidden = !this.all && !this.folded && !this.items.some((item) => item.weights.length || item.alike.length);
     this.users = this.items.map(() => []);
     this.items.forEach((item, i) => item.inputs.forEach((j) => this.users[j].push(i)));
-    this.better.hidden = isStatic || this.wait || !reply.without_graphviz;
+    this.better.hidden = isStatic || !reply.needs_time;
     this.pane.note.textContent = reply.without_graphviz ? `simple layout: ${reply.without_graphviz}` : "";
     return true;
   }

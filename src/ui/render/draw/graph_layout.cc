@@ -17,7 +17,6 @@ constexpr std::size_t kLongestEdge = 40;
 // Edges that leave a box. A value that more bindings read (a table that every head of an attention slices) would pull
 // all of them into one row.
 constexpr int kMostEdges = 8;
-constexpr std::size_t kMostBoxes = 5000;  // more take longer than anybody waits
 
 }  // namespace
 
@@ -36,9 +35,11 @@ GraphLayouts::~GraphLayouts() = default;
 GraphLayout GraphLayouts::of(const std::vector<LayerNode>& nodes, const GraphSizes& sizes, double seconds) {
   GraphLayout made;
   if (nodes.size() > kMostBoxes)
-    made.without_graphviz = fmt::format("Graphviz is not asked for more than {} boxes", kMostBoxes);
-  else if (auto layout = graphviz_->layout(nodes, sizes.height, sizes.row, sizes.gap, seconds, made.without_graphviz))
+    return {lay_out(nodes, sizes.height, sizes.row, sizes.gap),
+            fmt::format("Graphviz is not asked for more than {} boxes", kMostBoxes)};
+  if (auto layout = graphviz_->layout(nodes, sizes.height, sizes.row, sizes.gap, seconds, made.without_graphviz))
     made.layout = *std::move(layout);
+  made.needs_time = graphviz_->out_of_time();
   if (!made.without_graphviz.empty()) made.layout = lay_out(nodes, sizes.height, sizes.row, sizes.gap);
   return made;
 }

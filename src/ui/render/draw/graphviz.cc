@@ -28,6 +28,7 @@ namespace rldb::ui {
 
 namespace {
 
+constexpr double kStartSeconds = 10;
 constexpr rlim_t kMostSeconds = 60;             // of the processor, for all graphs of a child
 constexpr rlim_t kMostBytes = rlim_t(2) << 30;  // besides those that the process has already
 constexpr double kPointsPerInch = 72;
@@ -96,14 +97,18 @@ bool read_exactly(int from, char* at, std::size_t size) {
 
 [[noreturn]] void lay_out_in_child(int session) noexcept {
   leave_the_session();
-  std::uint64_t size = 0;
-  while (read_exactly(session, reinterpret_cast<char*>(&size), sizeof size)) {
-    std::string dot(size, ' '), text;
-    if (!read_exactly(session, dot.data(), dot.size())) break;
+  // The first answer is to no request: that the library is there.
+  const auto answer = [&](const std::string& dot) {
+    std::string text;
     const bool good = graphviz_positions(dot, text);
     text.insert(text.begin(), good ? kLaidOut : kRefused);
-    if (good) text += "end\n";
-    if (!send_text(session, text)) break;
+    return send_text(session, good ? text + "end\n" : text);
+  };
+  if (!answer("digraph { 0 }")) ::_exit(0);
+  std::uint64_t size = 0;
+  while (read_exactly(session, reinterpret_cast<char*>(&size), sizeof size)) {
+    std::string dot(size, ' ');
+    if (!read_exactly(session, dot.data(), dot.size()) || !answer(dot)) break;
   }
   ::_exit(0);
 }
@@ -133,12 +138,12 @@ class LayoutChild {
   LayoutChild(const LayoutChild&) = delete;
   LayoutChild& operator=(const LayoutChild&) = delete;
 
-  // Nothing: its time is over. An incomplete answer: it has ended.
-  std::optional<std::string> ask(const std::string& request, double seconds) {
+  // It reads before it writes, and it reads everything: this does not wait for long. False: it has ended.
+  bool send(const std::string& request) { return pid_ > 0 && send_text(child_, request); }
+  // Nothing: the time is over. Empty: it has ended.
+  std::optional<std::string> answer(double seconds) {
     using Clock = std::chrono::steady_clock;
     const auto until = Clock::now() + std::chrono::duration<double>(seconds);
-    // It reads before it writes, and it reads everything: this does not wait for long.
-    if (pid_ <= 0 || !send_text(child_, request)) return std::string();
     std::string bytes;
     std::uint64_t size = 0;
     while (bytes.size() < sizeof size || bytes.size() - sizeof size < size) {
@@ -257,14 +262,33 @@ class PositionReader {
 Graphviz::Graphviz() = default;
 Graphviz::~Graphviz() = default;
 
+// The time that a graph is given begins when the process is ready for it.
+std::unique_ptr<LayoutChild> Graphviz::begin(std::string& why) {
+  auto child = std::make_unique<LayoutChild>();
+  const auto first = child->answer(kStartSeconds);
+  if (first && first->starts_with(kLaidOut)) return child;
+  why = refusal_ = first && first->starts_with(kRefused) ? first->substr(1) : "Graphviz does not start";
+  return nullptr;
+}
+
 std::optional<LayerLayout> Graphviz::layout(const std::vector<LayerNode>& nodes, double height, double row, double gap,
                                             double seconds, std::string& why) {
+  out_of_time_ = false;
   if (nodes.empty()) return LayerLayout{};
+  why = refusal_;
+  if (!why.empty()) return std::nullopt;
   // Kept for the next graph only if all goes well: otherwise it may still be at work on this one.
-  std::unique_ptr<LayoutChild> child = child_ ? std::move(child_) : std::make_unique<LayoutChild>();
-  const auto answer = child->ask(layout_request(nodes, height, row, gap), seconds);
+  std::unique_ptr<LayoutChild> child = child_ ? std::move(child_) : begin(why);
+  if (!child) return std::nullopt;
+  const std::string request = layout_request(nodes, height, row, gap);
+  if (!child->send(request)) {  // it was ended between two graphs
+    child = begin(why);
+    if (!child || !child->send(request)) return std::nullopt;
+  }
+  const auto answer = child->answer(seconds);
   if (!answer) {
     why = fmt::format("Graphviz needs more than {:.2g} s", seconds);
+    out_of_time_ = true;
     return std::nullopt;
   }
   if (answer->starts_with(kRefused)) {

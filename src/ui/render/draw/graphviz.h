@@ -25,9 +25,15 @@ class Graphviz {
   // (support::poll).
   std::optional<LayerLayout> layout(const std::vector<LayerNode>& nodes, double height, double row, double gap,
                                     double seconds, std::string& why);
+  // Why the last graph has none.
+  bool out_of_time() const { return out_of_time_; }
 
  private:
+  std::unique_ptr<LayoutChild> begin(std::string& why);
+
   std::unique_ptr<LayoutChild> child_;
+  std::string refusal_;  // it cannot be had
+  bool out_of_time_ = false;
 };
 
 }  // namespace rldb::ui
