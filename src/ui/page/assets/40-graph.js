@@ -45,6 +45,7 @@ class GraphView {
     if (nodes === this.nodes && !this.layout) this.nodes = null;  // it may be asked for again
   }
   async layAgain() {
+    if (!this.nodes) return;
     this.pane.wait(true);
     const laid = await this.lay();
     this.pane.wait(false);
