@@ -217,13 +217,13 @@ const GraphLayout& KnownLayouts::of(const std::vector<LayerNode>& nodes, bool wa
   for (const LayerNode& node : nodes) key += fmt::format("{} {};", node.width, fmt::join(node.inputs, ","));
   if (const auto it = known_.find(key); it != known_.end()) return it->second;
   GraphLayout layout = limit_ > 0 ? made_for_report(nodes) : made(nodes, wait);  // which may be cancelled
+  // Next time there may be more time.
+  if (layout.needs_time && limit_ <= 0) return last_ = std::move(layout);
   if (boxes_ > kMostKnown) {
     known_.clear();
     boxes_ = 0;
   }
   boxes_ += nodes.size();
-  // Next time there may be more time.
-  if (layout.needs_time && limit_ <= 0) return last_ = std::move(layout);
   return known_[std::move(key)] = std::move(layout);
 }
 

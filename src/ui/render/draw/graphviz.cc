@@ -267,7 +267,8 @@ std::unique_ptr<LayoutChild> Graphviz::begin(std::string& why) {
   auto child = std::make_unique<LayoutChild>();
   const auto first = child->answer(kStartSeconds);
   if (first && first->starts_with(kLaidOut)) return child;
-  why = refusal_ = first && first->starts_with(kRefused) ? first->substr(1) : "Graphviz does not start";
+  why = "Graphviz does not start";
+  if (first && first->starts_with(kRefused)) why = refusal_ = first->substr(1);
   return nullptr;
 }
 
@@ -283,7 +284,8 @@ std::optional<LayerLayout> Graphviz::layout(const std::vector<LayerNode>& nodes,
   const std::string request = layout_request(nodes, height, row, gap);
   if (!child->send(request)) {  // it was ended between two graphs
     child = begin(why);
-    if (!child || !child->send(request)) return std::nullopt;
+    if (child && !child->send(request)) why = "Graphviz failed";
+    if (!why.empty()) return std::nullopt;
   }
   const auto answer = child->answer(seconds);
   if (!answer) {
