@@ -279,9 +279,9 @@ class Reporter {
       return;
     }
     const std::string_view last = last_token(text);
-    const bool goes_on =
-        support::is_python_keyword(last) || last.find_first_not_of("=+-*/%<>&|^~,\\") == std::string_view::npos ||
-        (last == "." && text.size() > last.size());
+    const bool goes_on = support::is_python_keyword(last) ||
+                         last.find_first_not_of("=+-*/%<>&|^~,\\") == std::string_view::npos ||
+                         (last == "." && text.size() > last.size());
     if (goes_on && ends_line(begin + text.size()) && !may_end(text) && !begins_block(text)) {
       const std::size_t at = begin + text.size() - last.size();
       m = source::message(diag::SyntaxError, fmt::format("unexpected end of line after `{}`", last));
