@@ -279,9 +279,9 @@ class Reporter {
       return;
     }
     const std::string_view last = last_token(text);
-    const bool goes_on =
-        support::is_python_keyword(last) || last.find_first_not_of("=+-*/%<>&|^~,\\") == std::string_view::npos ||
-        (last == "." && text.size() > last.size());
+    const bool goes_on = support::is_python_keyword(last) ||
+                         last.find_first_not_of("=+-*/%<>&|^~,\\") == std::string_view::npos ||
+                         (last == "." && is_path_end(text));
     if (goes_on && ends_line(begin + text.size()) && !may_end(text) && !begins_block(text)) {
       const std::size_t at = begin + text.size() - last.size();
       m = source::message(diag::SyntaxError, fmt::format("unexpected end of line after `{}`", last));
@@ -293,6 +293,15 @@ class Reporter {
   bool ends_line(std::size_t at) const {
     const std::size_t eol = std::min(tree_.text.find('\n', at), tree_.text.size());
     return code_of(tree_.text.substr(at, eol - at)).find_first_not_of(" \t\r") == std::string_view::npos;
+  }
+  // `y = R.`, but not the last word of a sentence.
+  static bool is_path_end(std::string_view code) {
+    std::size_t at = code.size() - 1;
+    const std::size_t dot = at;
+    while (at > 0 && is_word_byte(code[at - 1])) --at;
+    const std::size_t path = at;
+    while (at > 0 && is_space(code[at - 1])) --at;
+    return path < dot && (at == 0 || !is_word_byte(code[at - 1]));
   }
   // The word or the signs at the end of a piece of code.
   static std::string_view last_token(std::string_view code) {
