@@ -634,7 +634,7 @@ Lowering::Value* Lowering::divide_lanes(const ir::BinaryExpr* e) {
   const auto step = lane_step(e->a);
   if (by < 2 || by >= kMost || (by & (by - 1)) == 0 || !step || *step <= 0 || *step >= kMost / widened_lanes_)
     return nullptr;
-  // What may wrap does so between two lanes.
+  // A dividend that may wrap does so between two lanes.
   if (!counts(e->a)) return nullptr;
   const auto in_64_bits = restore_later(wide_, true);
   const auto first = [&] {
