@@ -139,6 +139,16 @@ TEST_CASE("pasted values are entries of their own, definitions one entry") {
   CHECK(pasted_entries("x = (1,\n2)") == Entries{"x = (1,\n2)"});
 }
 
+TEST_CASE("brackets in brackets over many lines are one entry") {
+  std::string text = "x = (";
+  for (int i = 0; i < 3000; ++i) text += "\n  (7, \"(\",  # (\n  [7]),";
+  text += "\n)";
+  ScriptReader reader(text + "\ny = (1,\n2]\nz = 3\n");
+  CHECK(reader.next()->text == text);
+  CHECK(reader.next()->text == "y = (1,\n2]");
+  CHECK(reader.next()->text == "z = 3");
+}
+
 TEST_CASE("comments and empty lines in an open block belong to it, as in the language") {
   using Entries = std::vector<std::string>;
   for (const std::string text :

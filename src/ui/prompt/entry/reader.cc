@@ -207,30 +207,34 @@ namespace {
 
 bool is_indented(std::string_view line) { return !trim(line).empty() && (line.front() == ' ' || line.front() == '\t'); }
 
-// Whether brackets that were open before a line are open after it, and no others.
-bool keeps_brackets(std::string_view line) {
-  int depth = 0;
+// `closers`: of the brackets that are open, the innermost last, before a line and after it. Empty after it: none is
+// open, or only the tree can tell.
+void follow_brackets(std::string_view line, std::string& closers) {
+  constexpr std::string_view kOpening = "([{", kClosing = ")]}";
   for (std::size_t i = 0; i < line.size() && line[i] != '#'; ++i) {
     const char c = line[i];
     if (c == '"' || c == '\'') {
       const std::size_t end = frontend::end_of_string(line, i);
-      if (end < i + 2 || line[end - 1] != c || line.substr(i).starts_with(std::string(3, c))) return false;
+      if (end < i + 2 || line[end - 1] != c || line.substr(i).starts_with(std::string(3, c))) return closers.clear();
       i = end - 1;
     }
-    if (c == '(' || c == '[' || c == '{') ++depth;
-    if ((c == ')' || c == ']' || c == '}') && depth-- == 0) return false;
+    if (const auto kind = kOpening.find(c); kind != std::string_view::npos) closers += kClosing[kind];
+    if (kClosing.find(c) == std::string_view::npos) continue;
+    if (closers.empty() || closers.back() != c) return closers.clear();
+    closers.pop_back();
+    if (closers.empty()) return;
   }
-  return depth == 0;
 }
 
 // An entry to which lines are added. It is not read again for each of them: while its block is open, what is indented
-// belongs to it; while a bracket is open, any line that leaves it open does.
+// belongs to it; while a bracket is open, any line does.
 class GrowingEntry {
  public:
   explicit GrowingEntry(frontend::EntryTree& tree) : tree_(tree) {}
   void begin(std::string_view line) {
     text_ = line;
-    is_open_ = in_brackets_ = false;
+    is_open_ = false;
+    closers_.clear();
     is_relay_ = frontend::begins_relay(line);
     in_metadata_ = line.starts_with(kMetadata) && line.find(kLongQuote, kMetadata.size()) == std::string_view::npos;
     names_.clear();
@@ -243,17 +247,17 @@ class GrowingEntry {
     if (is_relay_ && continues(line)) begin_part(text_.size());
     if (is_relay_) add_relay(line);
     text_ += line;
-    in_brackets_ = in_brackets_ && keeps_brackets(line);
+    if (!closers_.empty()) follow_brackets(line, closers_);
     in_metadata_ = in_metadata_ && line.find(kLongQuote) == std::string_view::npos;
   }
   bool wants(std::string_view line) {
     if (in_metadata_) return true;
     if (is_relay_) return is_open_relay();
     if (is_lone_metadata(text_) && !begins_module(line)) return false;
-    if (in_brackets_ || (is_open_ && is_indented(line))) return true;
+    if (!closers_.empty() || (is_open_ && is_indented(line))) return true;
     if (!wants_more(text_, false, tree_)) return false;
     is_open_ = tree_.completeness(text_) == frontend::Completeness::Open;
-    in_brackets_ = tree_.close_brackets(text_).has_value();
+    note_brackets();
     return true;
   }
   // Of a script: definitions of Relay may call later ones, so those that follow one another are one entry, with the
@@ -273,6 +277,12 @@ class GrowingEntry {
   static constexpr std::string_view kLongQuote = "\"\"\"";
   static constexpr std::string_view kMetadata = "metadata = tvm.ir.load_json(\"\"\"";
 
+  void note_brackets() {
+    const auto closed = tree_.close_brackets(text_);
+    closers_ = closed ? closed->text.substr(text_.size()) : std::string();
+    if (closers_.find_first_not_of(")]}") != std::string::npos) closers_.clear();
+    std::reverse(closers_.begin(), closers_.end());
+  }
   // A definition of Relay, or a comment between two: what is before it is complete.
   void begin_part(std::size_t at) {
     part_ = at;
@@ -293,7 +303,7 @@ class GrowingEntry {
   frontend::EntryTree& tree_;
   std::string text_;
   bool is_open_ = false;
-  bool in_brackets_ = false;
+  std::string closers_;       // of the brackets that are open, if they are known
   bool in_metadata_ = false;  // in the long string of a module's metadata
   bool is_relay_ = false;
   bool has_metadata_ = false;  // of Relay: nothing follows it
