@@ -143,7 +143,8 @@ TEST_CASE("brackets in brackets over many lines are one entry") {
   std::string text = "x = (";
   for (int i = 0; i < 3000; ++i) text += "\n  (7, \"(\",  # (\n  [7]),";
   text += "\n)";
-  ScriptReader reader(text + "\ny = (1,\n2]\nz = 3\n");
+  const std::string script = text + "\ny = (1,\n2]\nz = 3\n";
+  ScriptReader reader(script);
   CHECK(reader.next()->text == text);
   CHECK(reader.next()->text == "y = (1,\n2]");
   CHECK(reader.next()->text == "z = 3");
@@ -156,7 +157,8 @@ TEST_CASE("comments and empty lines in an open block belong to it, as in the lan
         "with R.dataflow():\n    d = x\n\n# out\n    R.output(d)",
         "for i in range(3):\n    z = R.add(z, x)\n# then\n    z = R.multiply(z, x)"}) {
     CHECK(pasted_entries(text) == Entries{text});
-    ScriptReader reader(text + "\n\n# the next\nw = z\n");
+    const std::string script = text + "\n\n# the next\nw = z\n";
+    ScriptReader reader(script);
     CHECK(reader.next()->text == text);
     CHECK(reader.next()->text == "w = z");
   }
