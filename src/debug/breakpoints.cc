@@ -125,12 +125,27 @@ Debugger::Impl::Resolved Debugger::Impl::resolve_node(std::string_view label, co
   for (std::size_t i = 0; i < map.bindings().size(); ++i)
     if (map.has_code(int(i))) by_number.emplace_back(map.bindings()[i].node, int(i));
   std::sort(by_number.begin(), by_number.end());
+  bool became_something = false;
+  std::vector<int> begins;
   for (const auto& [first, last] : node->made) {
-    const auto found = std::lower_bound(by_number.begin(), by_number.end(), std::pair(first, 0));
-    if (found != by_number.end() && found->first <= last) add_sorted(r.sites, map.starts_of(found->second));
+    became_something = became_something || first <= last;
+    // The first one of the text: the parts of a loop's function are made before what calls it.
+    int begin = -1;
+    for (auto at = std::lower_bound(by_number.begin(), by_number.end(), std::pair(first, 0));
+         at != by_number.end() && at->first <= last; ++at)
+      if (begin < 0 || at->second < begin) begin = at->second;
+    if (begin >= 0) begins.push_back(begin);
+  }
+  // One pass over the code: a function that is called again and again begins as often.
+  std::sort(begins.begin(), begins.end());
+  for (Pc pc = 0; !begins.empty() && pc < Pc(map.executable().instruction_count()); ++pc) {
+    if (!map.starts().test(pc)) continue;
+    const std::vector<int>& group = map.group_of(pc);
+    for (std::size_t part = 0; part < group.size(); ++part)
+      if (std::binary_search(begins.begin(), begins.end(), group[part])) r.sites.push_back({pc, int(part)});
   }
   // Of a module that passes have rewritten: by its place.
-  for (std::size_t i = 0; i < map.bindings().size() && r.sites.empty(); ++i) {
+  for (std::size_t i = 0; became_something && i < map.bindings().size() && r.sites.empty(); ++i) {
     const source::Span at = map.bindings()[i].span;
     if (at.file == node->place.file && at.begin == node->place.begin) add_sorted(r.sites, map.starts_of(int(i)));
   }

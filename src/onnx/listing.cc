@@ -39,6 +39,7 @@ std::string shape_text(const pb::TensorShapeProto& shape) {
 }
 
 std::string type_text(const pb::TypeProto& type) {
+  if (type.value_case() == pb::TypeProto::VALUE_NOT_SET) return "?";
   if (!type.has_tensor_type()) return "not a tensor";
   const auto& t = type.tensor_type();
   return dtype_name(t.elem_type()) + (t.has_shape() ? fmt::format("[{}]", shape_text(t.shape())) : "");

@@ -143,6 +143,12 @@ std::vector<std::string> input_names(const Model& model) {
   return names;
 }
 
+std::vector<std::string> bindable_names(const Model& model) {
+  std::vector<std::string> names;
+  for (const auto& input : model.proto.graph().input()) names.push_back(input.name());
+  return names;
+}
+
 std::vector<std::string> output_names(const Model& model) {
   std::vector<std::string> names;
   for (const auto& output : model.proto.graph().output()) names.push_back(output.name());

@@ -112,8 +112,18 @@ std::shared_ptr<const Known> NodeContext::known_of(ir::Context& ctx, const Value
 }
 
 std::shared_ptr<const Known> NodeContext::known(std::size_t i) const {
-  const auto k = readable(i);
-  return k && k->dtype.is_float() && inputs[i].weight ? nullptr : k;
+  return i < inputs.size() ? known_of(ctx, inputs[i]) : nullptr;
+}
+
+std::shared_ptr<const Known> NodeContext::known_beside_sizes(std::size_t i) const {
+  if (auto k = known(i)) return k;
+  const bool sizes = std::any_of(inputs.begin(), inputs.end(), [](const Value& v) { return v.known != nullptr; });
+  auto k = sizes ? readable(i) : nullptr;
+  return k && k->dtype.is_int() ? k : nullptr;
+}
+
+void NodeContext::note_read(std::size_t i) const {
+  if (read && i < inputs.size() && inputs[i].weight) read->insert(inputs[i].expr);
 }
 
 std::shared_ptr<const Known> NodeContext::readable(std::size_t i) const {
@@ -131,12 +141,17 @@ support::Failure<source::Message> NodeContext::must_be_known(std::size_t i) cons
 }
 
 bool NodeContext::is_literal(std::size_t i) const {
+  const auto k = known(i);
+  return k && onnx::is_literal(*k);
+}
+
+bool NodeContext::decides(std::size_t i) const {
   const auto k = readable(i);
   return k && onnx::is_literal(*k);
 }
 
 ir::Result<Dims> NodeContext::shape_in(std::size_t i) {
-  if (known(i)) return dims_in(i);
+  if (readable(i)) return dims_in(i);
   RLDB_TRY(const Expr* x, in(i));
   RLDB_TRY(const ir::TensorType* t, tensor_of(x));
   const auto count = t->ndim == 1 ? int_of(t->shape[0]) : std::nullopt;
@@ -145,8 +160,9 @@ ir::Result<Dims> NodeContext::shape_in(std::size_t i) {
 }
 
 ir::Result<Dims> NodeContext::dims_in(std::size_t i) {
-  const auto k = known(i);
+  const auto k = readable(i);
   if (!k) return must_be_known(i);
+  note_read(i);
   Dims made;
   for (const Expr* e : k->items) {
     const auto* f = ir::as<ir::FloatImm>(e);
@@ -170,6 +186,7 @@ ir::Result<Ints> NodeContext::ints_in(std::size_t i) {
 ir::Result<std::vector<double>> NodeContext::reals_in(std::size_t i) {
   const auto k = readable(i);
   if (!k) return must_be_known(i);
+  note_read(i);
   std::vector<double> made;
   for (const Expr* e : k->items) {
     const auto* f = ir::as<ir::FloatImm>(e);

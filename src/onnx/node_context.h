@@ -15,6 +15,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "onnx/attribute.h"
@@ -77,6 +78,8 @@ class NodeContext : public ops::Emitter {
   // Numbers of attributes that are not rounded to float32, which ONNX's are: of nodes that stand for one of PyTorch.
   std::map<std::string, double, std::less<>> exact_reals;
   RunGraph run_graph;
+  // Gets the parameters whose initialisers were read.
+  std::unordered_set<const Expr*>* read = nullptr;
   std::shared_ptr<const Known> result;  // a body that returns null has set it
   Values results;                       // of a subgraph: a body that returns null may set them instead
 
@@ -93,6 +96,9 @@ class NodeContext : public ops::Emitter {
   ir::Result<const ir::TensorType*> type(std::size_t i);
   ir::Result<Dims> dims(std::size_t i);
   std::shared_ptr<const Known> known(std::size_t i) const;
+  // The same, or the integers of an initialiser that is a parameter: of an operand that decides beside sizes, as an
+  // index into a shape. One that uses them calls `note_read`.
+  std::shared_ptr<const Known> known_beside_sizes(std::size_t i) const;
   static std::shared_ptr<const Known> known_of(ir::Context& ctx, const Value& v);
   const runtime::Tensor* constant(std::size_t i) const;  // null: no constant
   // The elements of an operand that the translation needs. A message that tells to give the value if it is not known.
@@ -102,7 +108,10 @@ class NodeContext : public ops::Emitter {
   // least 0.
   ir::Result<Dims> shape_in(std::size_t i);
   support::Failure<source::Message> must_be_known(std::size_t i) const;
-  bool is_literal(std::size_t i) const;  // all its elements are numbers that the translation may read
+  bool is_literal(std::size_t i) const;  // all its elements are known numbers
+  // The same of an operand that decides: the numbers of an initialiser that is a parameter are read then.
+  bool decides(std::size_t i) const;
+  void note_read(std::size_t i) const;
   ir::Result<std::vector<double>> reals_in(std::size_t i);
   ir::Result<double> real_in(std::size_t i, double otherwise);
 
@@ -141,7 +150,7 @@ class NodeContext : public ops::Emitter {
   Made tensor_from(const Known& known);
 
  private:
-  // Known, or the numbers of an initialiser that is a parameter: arithmetic on those is left to the program.
+  // Known, or the numbers of an initialiser that is a parameter: what is no size is left to the program.
   std::shared_ptr<const Known> readable(std::size_t i) const;
   // The attribute, if it is of this kind; another one is noted. `present`: it has such a value.
   template <class Present>

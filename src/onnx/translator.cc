@@ -216,6 +216,8 @@ const ir::Module* Translator::run(Translation& made) {
   place(nullptr);
   record(scope, made);
   made.weights = std::move(weights_);
+  for (const ir::Var* p : params_)
+    if (read_.contains(p)) made.read.emplace(p->name);
   return builder_.build();
 }
 
@@ -298,8 +300,14 @@ bool Translator::add_initialisers(const pb::GraphProto& graph, Scope& scope, boo
     out_.add({}, source::message(diag::OnnxBadTensor, graph.sparse_initializer(0).values().name(), "it is sparse"));
     return false;
   }
+  // An initialiser of an input is its default.
+  std::unordered_set<std::string> overridden;
+  if (!scope.outer)
+    for (const auto& input : graph.input())
+      if (options_.bound.contains(input.name())) overridden.insert(input.name());
   for (const auto& t : graph.initializer()) {
     support::poll();
+    if (overridden.contains(t.name())) continue;
     const auto read = model_.weights.find(t.name());
     auto value = read != model_.weights.end() ? ir::Result<runtime::Value>(read->second)
                                               : tensor_value(t, model_.folder, owner_);
@@ -323,7 +331,8 @@ bool Translator::add_inputs(Scope& scope) {
   std::unordered_set<std::string> weights;
   for (const auto& t : graph.initializer()) weights.insert(t.name());
   for (const auto& input : graph.input())
-    if (!weights.contains(input.name()) && !add_input(input, scope)) return false;
+    if ((!weights.contains(input.name()) || options_.bound.contains(input.name())) && !add_input(input, scope))
+      return false;
   inputs_ = params_.size();
   if (options_.params_as_inputs && !add_initialisers(graph, scope, true)) return false;
   place(nullptr);
@@ -342,23 +351,34 @@ bool Translator::agrees_with_declared(const Scope& scope) {
     const auto declared = dtype_of(info.type().tensor_type().elem_type());
     const DType made = t ? t->dtype : v->known ? v->known->dtype : DType::Void();
     if (declared && made != DType::Void() && made != *declared) {
-      out_.add({}, source::message(diag::OnnxTypeLies, info.name(), runtime::to_string(*declared),
-                                   runtime::to_string(made)));
+      out_.add(span_of_output(info.name()), source::message(diag::OnnxTypeLies, info.name(),
+                                                            runtime::to_string(*declared), runtime::to_string(made)));
       good = false;
     }
-    if (!is_output || !t || !t->has_shape || !info.type().tensor_type().has_shape()) return;
+    if (!is_output || !info.type().tensor_type().has_shape()) return;
+    // Of a known value: the tensor that it becomes.
+    if (!v->expr && v->known) {
+      Dims dims;
+      for (const std::int64_t n : v->known->rank == 0 ? Ints() : shape_of(*v->known)) dims.push_back(ctx_.i64(n));
+      t = ctx_.tensor(dims, made);
+    }
+    if (!t || !t->has_shape) return;
     const auto& shape = info.type().tensor_type().shape();
     bool same = shape.dim_size() == t->ndim;
     for (int i = 0; same && i < t->ndim; ++i) {
       const auto n = int_of(t->shape[std::size_t(i)]);
-      same = !n || !shape.dim(i).has_dim_value() || shape.dim(i).dim_value() == *n;
+      const auto& d = shape.dim(i);
+      same = !n || !d.has_dim_value() || d.dim_value() < 0 || d.dim_value() == *n;
     }
     if (same) return;
     std::vector<std::string> dims;
     for (const auto& d : shape.dim())
-      dims.push_back(d.has_dim_value() ? std::to_string(d.dim_value()) : d.has_dim_param() ? d.dim_param() : "?");
-    out_.add({}, source::message(diag::OnnxShapeLies, info.name(), fmt::format("({})", fmt::join(dims, ", ")),
-                                 ir::print_type(t)));
+      dims.push_back(d.has_dim_value() && d.dim_value() >= 0 ? std::to_string(d.dim_value())
+                     : d.has_dim_param()                     ? d.dim_param()
+                                                             : "?");
+    out_.add(span_of_output(info.name()),
+             source::message(diag::OnnxShapeLies, info.name(), fmt::format("({})", fmt::join(dims, ", ")),
+                             ir::print_type(t)));
   };
   for (const auto& info : graph.value_info()) check(info, false);
   for (const auto& info : graph.output()) check(info, true);
@@ -372,7 +392,10 @@ const Expr* Translator::output(const std::string& name, const Scope& scope, std:
     auto made = c.tensor_of_value(*v);
     if (made.ok()) return *made;
   }
-  out_.add({}, source::message(diag::OnnxNoOutput, name, of));
+  if (left_out_.contains(name))
+    fail_left_out(name);
+  else
+    out_.add({}, source::message(diag::OnnxNoOutput, name, of));
   return nullptr;
 }
 
@@ -413,6 +436,7 @@ bool Translator::node(const pb::NodeProto& n, int index, Scope& scope, const Fra
   NodeContext c({ctx_, blocks_, kernels_}, n);
   for (const std::string& name : n.input()) {
     const Value* v = name.empty() ? nullptr : scope.find(name);
+    if (!v && left_out_.contains(name)) return fail_left_out(name);
     if (!v && !name.empty()) {
       out_.add(span_of(n), source::message(diag::OnnxUnknownValue, node_label(n, index), name));
       return false;
@@ -428,13 +452,17 @@ bool Translator::node(const pb::NodeProto& n, int index, Scope& scope, const Fra
   if (const auto type = n.output_size() > 0 ? recorded_.find(n.output(0)) : recorded_.end(); type != recorded_.end())
     c.recorded = dtype_of(type->second->tensor_type().elem_type());
   c.outer = frame.function ? &frame.attributes : nullptr;
-  c.run_graph = [&](const pb::GraphProto& g, const Values& inputs) { return run_graph(g, inputs, scope, frame); };
+  c.read = &read_;
+  c.run_graph = [&](const pb::GraphProto& g, const Values& inputs) {
+    place(&n);  // what was made so far is of this node, not of the first one inside
+    return run_graph(g, inputs, scope, frame);
+  };
   const std::size_t errors = out_.error_count();
   const Made made = row->body(c);
   if (!c.wrong_attribute.empty())
     return fail(n, index, refuse(fmt::format("its attribute `{}` is of another kind", c.wrong_attribute)).error);
   if (!made.ok()) return out_.error_count() > errors ? false : fail(n, index, made.error());
-  if (!take_results(n, c, *made, scope)) return false;
+  if (!take_results(n, index, c, *made, scope)) return false;
   if (!model_.is_exported()) return true;
   take_change(n, scope);
   return agrees_with_record(n, index, scope);
@@ -488,7 +516,7 @@ bool Translator::agrees_with_record(const pb::NodeProto& n, int index, const Sco
   return true;
 }
 
-bool Translator::take_results(const pb::NodeProto& n, NodeContext& c, const Expr* made, Scope& scope) {
+bool Translator::take_results(const pb::NodeProto& n, int index, NodeContext& c, const Expr* made, Scope& scope) {
   Values values;
   if (!made && c.result) {
     values.push_back({nullptr, c.result});
@@ -498,14 +526,24 @@ bool Translator::take_results(const pb::NodeProto& n, NodeContext& c, const Expr
     for (const Expr* item : tuple->items) values.push_back({item, nullptr});
   } else if (ir::as<ir::TupleType>(made->type)) {
     const auto fields = c.fields_of(c.bind(made));
-    if (!fields.ok()) return fail(n, 0, fields.error());
+    if (!fields.ok()) return fail(n, index, fields.error());
     for (const Expr* item : *fields) values.push_back({item, nullptr});
   } else {
     values.push_back({ir::is_leaf(made) ? made : blocks_.emit(made), nullptr});
   }
   for (int i = 0; i < n.output_size(); ++i)
-    if (!n.output(i).empty() && std::size_t(i) < values.size()) scope.values[n.output(i)] = values[std::size_t(i)];
+    if (!n.output(i).empty() && std::size_t(i) < values.size())
+      scope.values[n.output(i)] = values[std::size_t(i)];
+    else if (!n.output(i).empty())
+      left_out_[n.output(i)] = {&n, index};
   return true;
+}
+
+// False.
+bool Translator::fail_left_out(const std::string& name) {
+  const auto& [n, index] = left_out_.at(name);
+  const auto at = std::find(n->output().begin(), n->output().end(), name) - n->output().begin();
+  return fail(*n, index, refuse(fmt::format("its output {} (`{}`) is not translated, and is used", at, name)).error);
 }
 
 bool Translator::call(const pb::NodeProto& n, const pb::FunctionProto& f, const Values& inputs, Scope& scope,
@@ -550,6 +588,10 @@ ir::Result<Values> Translator::run_graph(const pb::GraphProto& graph, const Valu
   Values made;
   for (const auto& o : graph.output()) {
     const Value* v = scope.find(o.name());
+    if (!v && left_out_.contains(o.name())) {
+      fail_left_out(o.name());
+      return refuse("its graph has errors");
+    }
     if (!v) {
       out_.add({}, source::message(diag::OnnxNoOutput, o.name(), "a graph inside of it"));
       return refuse("its graph has errors");
@@ -567,6 +609,13 @@ std::int64_t Translator::opset(const std::string& domain, const Frame& frame) co
 }
 
 // ---- places ----
+
+// Of the node of the model's graph that gives it.
+source::Span Translator::span_of_output(const std::string& name) const {
+  for (const auto& n : model_.proto.graph().node())
+    if (std::find(n.output().begin(), n.output().end(), name) != n.output().end()) return span_of(n);
+  return {};
+}
 
 source::Span Translator::span_of(const pb::NodeProto& n) const {
   const auto found = listing_.places.find(&n);

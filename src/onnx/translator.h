@@ -55,7 +55,9 @@ class Translator {
   bool agrees_with_declared(const Scope& scope);
   bool agrees_with_record(const pb::NodeProto& n, int index, const Scope& scope);
   std::vector<ir::NamedAttr> symbol_bounds();
-  bool take_results(const pb::NodeProto& n, NodeContext& c, const Expr* made, Scope& scope);
+  bool take_results(const pb::NodeProto& n, int index, NodeContext& c, const Expr* made, Scope& scope);
+  bool fail_left_out(const std::string& name);
+  source::Span span_of_output(const std::string& name) const;
   const Expr* output(const std::string& name, const Scope& scope, std::string_view of);
 
   std::int64_t opset(const std::string& domain, const Frame& frame) const;
@@ -74,8 +76,11 @@ class Translator {
   ir::BlockBuilder blocks_;
   ops::Legalizer kernels_;
   std::vector<const ir::Var*> params_;
-  std::size_t inputs_ = 0;  // of the parameters; the rest are weights
-  Tensors weights_;         // by the names of those parameters
+  std::size_t inputs_ = 0;                // of the parameters; the rest are weights
+  Tensors weights_;                       // by the names of those parameters
+  std::unordered_set<const Expr*> read_;  // parameters whose initialisers the translation has read
+  // Outputs that the operator has and its translation has not.
+  std::unordered_map<std::string, std::pair<const pb::NodeProto*, int>> left_out_;
   std::unordered_map<std::string, const ir::Var*> dims_;
   std::unordered_set<std::string> symbols_;  // dims of inputs, as they are written
   std::unordered_map<const pb::NodeProto*, std::vector<std::pair<std::uint32_t, std::uint32_t>>> expansions_;

@@ -144,7 +144,9 @@ std::unique_ptr<Program> Session::exchange_program(std::unique_ptr<Program> prog
 }
 
 void Session::set_program(const ir::Module* module) {
-  set_program(std::make_unique<RelaxText>(*this, program_path(), module, true));
+  auto program = std::make_unique<RelaxText>(*this, program_path(), module, true);
+  if (const RelaxText* before = relax()) program->take_initialisers(*before);
+  set_program(std::move(program));
 }
 
 void Session::set_module(const ir::Module* module) {

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "rldb/ir/context.h"
@@ -77,6 +78,7 @@ struct Translation {
   std::vector<std::string> inputs;  // the parameters' names in the model, without initialisers
   Tensors known;                    // outputs that are numbers without a run
   Tensors weights;                  // of parameters that are initialisers: what a run takes that is given no others
+  std::unordered_set<std::string> read;  // of those: what the translation has read, and a run cannot give otherwise
   // Dims of the inputs, as the model names them; `x_0`: the first one of `x` has no name.
   std::unordered_map<const ir::Var*, std::string> symbols;
 
@@ -104,5 +106,7 @@ ir::Result<runtime::Value> read_tensor(std::string_view bytes);
 // The inputs of the model's graph without initialisers, and its outputs, in order.
 std::vector<std::string> input_names(const Model& model);
 std::vector<std::string> output_names(const Model& model);
+// The inputs, also those that have an initialiser: `Options::bound` may have these.
+std::vector<std::string> bindable_names(const Model& model);
 
 }  // namespace rldb::onnx

@@ -66,6 +66,8 @@ class Program {
   const std::string& path() const { return path_; }  // empty: entered at the prompt
   // Of a module that was an ONNX model; null for others.
   virtual const onnx::Translation* onnx() const { return nullptr; }
+  // The same of a module that passes made of one: its initialisers are the default values of parameters.
+  virtual const onnx::Translation* initialisers() const { return onnx(); }
 
   // ---- functions ----
   virtual std::vector<std::string> function_names() const = 0;  // runnable ones

@@ -225,6 +225,7 @@ Values Aten::onnx_all(std::string_view op, const Values& inputs, const Attribute
       for (const std::string& v : *all) to.add_strings(v);
   }
   NodeContext inner({c.ctx, c.blocks, c.kernels}, node);
+  inner.read = c.read;
   inner.inputs = inputs;
   inner.opset = kNewestOpset;
   inner.target = row->target;

@@ -1,6 +1,7 @@
 // Values that the translation computes itself: arithmetic of shapes and of small constants.
 #include "onnx/ops/fold.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "rldb/ir/arith.h"
@@ -15,8 +16,7 @@ namespace rldb::onnx::bodies {
 
 namespace {
 
-std::shared_ptr<const Known> short_value(const NodeContext& c, std::size_t i) {
-  auto k = c.known(i);
+std::shared_ptr<const Known> short_value(std::shared_ptr<const Known> k) {
   return k && k->rank <= 1 && k->items.size() <= kMostFolded ? k : nullptr;
 }
 
@@ -44,6 +44,22 @@ const Expr* float_result(ir::Context& ctx, std::string_view op, DType t, const E
   if (op == op::Maximum) return rounded(ctx, t, nan ? *x + *y : std::max(*x, *y));
   if (op == op::Minimum) return rounded(ctx, t, nan ? *x + *y : std::min(*x, *y));
   return nullptr;
+}
+
+// A number as the dtype would hold it; anything else as it is. Null: it is beyond int64.
+const Expr* wrapped(ir::Context& ctx, DType t, const Expr* e) {
+  const auto v = int_of(e);
+  if (!v || t.is_bool()) return e;
+  std::byte bytes[8];
+  runtime::store_int(bytes, t, *v);
+  const std::int64_t held = runtime::load_as_int(bytes, t);
+  return t.is_uint() && held < 0 ? nullptr : ctx.i64(held);
+}
+
+// Numbers of uint64 that int64 has not.
+bool has_huge(const Known& k) {
+  return k.dtype.is_uint() &&
+         std::any_of(k.items.begin(), k.items.end(), [](const Expr* e) { return int_of(e).value_or(0) < 0; });
 }
 
 const Expr* truth(ir::Context& ctx, bool v) { return ctx.i64(v); }
@@ -136,7 +152,7 @@ bool wide_enough(DType t) { return t.is_bool() || t.bits >= 32; }
 }  // namespace
 
 bool fold_negative(NodeContext& c) {
-  const auto x = short_value(c, 0);
+  const auto x = short_value(c.known(0));
   if (!x || !x->dtype.is_int()) return false;
   Known made{x->dtype, x->rank, {}};
   for (const Expr* e : x->items) {
@@ -149,7 +165,7 @@ bool fold_negative(NodeContext& c) {
 }
 
 bool fold_unary(NodeContext& c) {
-  const auto x = short_value(c, 0);
+  const auto x = short_value(c.known(0));
   if (!x || !x->dtype.is_float()) return false;
   Known made{x->dtype, x->rank, {}};
   for (const Expr* e : x->items) {
@@ -162,8 +178,9 @@ bool fold_unary(NodeContext& c) {
 }
 
 bool fold_binary(NodeContext& c) {
-  const auto a = short_value(c, 0), b = short_value(c, 1);
+  const auto a = short_value(c.known_beside_sizes(0)), b = short_value(c.known_beside_sizes(1));
   if (!a || !b || a->dtype != b->dtype || !wide_enough(a->dtype)) return false;
+  if (has_huge(*a) || has_huge(*b)) return false;
   const std::size_t size = std::max(a->items.size(), b->items.size());
   if (a->items.empty() || b->items.empty()) return false;
   if ((a->items.size() != 1 && a->items.size() != size) || (b->items.size() != 1 && b->items.size() != size))
@@ -173,16 +190,20 @@ bool fold_binary(NodeContext& c) {
     const Expr *x = item(*a, i), *y = item(*b, i);
     const Expr* e =
         a->dtype.is_float() ? float_result(c.ctx, c.target, a->dtype, x, y) : int_result(c.ctx, c.target, x, y);
-    if (!e) return false;
+    if (e && !made.dtype.is_float()) e = wrapped(c.ctx, made.dtype, e);
+    // Of sizes, a difference of unsigned integers may be below 0.
+    const bool may_wrap = made.dtype.is_uint() && c.target == op::Subtract && e && !int_of(e);
+    if (!e || may_wrap) return false;
     made.items.push_back(e);
   }
+  for (std::size_t i = 0; i < 2; ++i) c.note_read(i);
   c.know(std::move(made));
   return true;
 }
 
 bool fold_cast(NodeContext& c, DType to) {
   const auto x = c.known(0);
-  if (!x || x->items.size() > kMostFolded || !wide_enough(to)) return false;
+  if (!x || x->items.size() > kMostFolded || !wide_enough(to) || has_huge(*x)) return false;
   Known made{to, x->rank, {}, x->shape};
   for (const Expr* e : x->items) {
     const auto v = number(e);
@@ -190,19 +211,21 @@ bool fold_cast(NodeContext& c, DType to) {
       made.items.push_back(rounded(c.ctx, to, *v));
     else if (v && to.is_bool())
       made.items.push_back(truth(c.ctx, *v != 0));
-    else if (v && std::abs(*v) < 2147483648.0)
-      made.items.push_back(c.i64(std::int64_t(*v)));
+    else if (v && std::abs(*v) < 2147483648.0 && !(*v < 0 && to.is_uint() && x->dtype.is_float()))
+      made.items.push_back(wrapped(c.ctx, to, c.i64(std::int64_t(*v))));
     else if (!v && to.is_int())
       made.items.push_back(e);
     else
       return false;
+    if (!made.items.back()) return false;
   }
   c.know(std::move(made));
   return true;
 }
 
 bool fold_where(NodeContext& c) {
-  const auto condition = short_value(c, 0), a = short_value(c, 1), b = short_value(c, 2);
+  const auto condition = short_value(c.known(0)), a = short_value(c.known_beside_sizes(1)),
+             b = short_value(c.known_beside_sizes(2));
   if (!condition || !a || !b || a->dtype != b->dtype) return false;
   const std::size_t size = std::max({condition->items.size(), a->items.size(), b->items.size()});
   Known made{a->dtype, std::max({condition->rank, a->rank, b->rank}), {}};
@@ -213,12 +236,13 @@ bool fold_where(NodeContext& c) {
     if (!v) return false;
     made.items.push_back(*v ? item(*a, i) : item(*b, i));
   }
+  for (std::size_t i = 0; i < 3; ++i) c.note_read(i);
   c.know(std::move(made));
   return true;
 }
 
 bool fold_reduce(NodeContext& c) {
-  const auto x = short_value(c, 0);
+  const auto x = short_value(c.known(0));
   if (!x || x->rank != 1 || !x->dtype.is_int() || x->items.empty()) return false;
   const auto axes = c.ints_of(key::Axes, 1);
   if (!axes.ok()) return false;
@@ -239,6 +263,7 @@ bool fold_reduce(NodeContext& c) {
     else
       return false;
   }
+  made = wrapped(c.ctx, x->dtype, made);
   c.know({x->dtype, c.integer(key::Keepdims, 1) != 0 ? 1 : 0, {made}});
   return true;
 }

@@ -305,19 +305,13 @@ const Expr* corners_of(Chain& m, const Expr* boxes) {
                 2);
 }
 
-// The chosen boxes as (batch, class, box). `overlap`: what is suppressed, `score`: what is not chosen.
+// The chosen boxes as (batch, class, box), for as many as there may be, and their number. `overlap`: what is
+// suppressed, `score`: what is not chosen.
 Made chosen_boxes(NodeContext& c, Chain& m, const Expr* boxes, const Expr* scores, const Expr* overlap,
                   const Expr* score) {
   const Expr* most = c.has(2) ? m.reshape(m.in(2), {}) : m.lit(DType::Int(64), 0);
-  const Expr* all = m.op(op::VisionAllClassNonMaxSuppression, {boxes, scores, most, m.reshape(overlap, {}), score},
-                         {{op_attr::OutputFormat, c.ctx.attr("onnx")}});
-  if (!m.good()) return m.done(nullptr);
-  RLDB_TRY(const Exprs parts, c.fields_of(all));
-  RLDB_TRY(const Dims count, c.dims_of_values(parts[1], 1));
-  RLDB_TRY(const Expr* rows, c.sliced(parts[0], 0, c.i64(0), count[0]));
-  // The count is at most the number of rows.
-  return static_cast<const Expr*>(
-      c.blocks.emit_match_cast(rows, c.ctx.tensor(Dims{count[0], c.i64(3)}, DType::Int(64))));
+  return m.done(m.op(op::VisionAllClassNonMaxSuppression, {boxes, scores, most, m.reshape(overlap, {}), score},
+                     {{op_attr::OutputFormat, c.ctx.attr("onnx")}}));
 }
 
 // Boxes by their corners, whose number is that of the scores; checked when the program runs, where no proof shows it.
@@ -346,10 +340,16 @@ Made non_max_suppression(NodeContext& c) {
   const Expr* overlap = given.ok() && *given > 0 ? m.in(3) : m.lit(t, kLeast);
   if (c.has(3) && !c.is_literal(3)) overlap = m.max(m.in(3), overlap);
   const Expr* score = c.has(4) ? m.reshape(m.in(4), {}) : m.lit(t, -std::numeric_limits<double>::infinity());
-  return chosen_boxes(c, m, boxes, scores, overlap, score);
+  RLDB_TRY(const Expr* all, chosen_boxes(c, m, boxes, scores, overlap, score));
+  RLDB_TRY(const Exprs parts, c.fields_of(all));
+  RLDB_TRY(const Dims count, c.dims_of_values(parts[1], 1));
+  RLDB_TRY(const Expr* rows, c.sliced(parts[0], 0, c.i64(0), count[0]));
+  // The count is at most the number of rows.
+  return static_cast<const Expr*>(
+      c.blocks.emit_match_cast(rows, c.ctx.tensor(Dims{count[0], c.i64(3)}, DType::Int(64))));
 }
 
-// With the defaults of TVM's importer.
+// As TVM's importer has it, with its defaults: all rows, of which the second result says how many are boxes.
 Made all_class_nms(NodeContext& c) {
   Chain m(c);
   const Expr* scores = m.in(1);

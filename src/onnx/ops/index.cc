@@ -23,7 +23,8 @@ namespace {
 
 // Of a vector that is known, at indices that are.
 bool gather_known(NodeContext& c) {
-  const auto x = c.known(0), at = c.known(1);
+  // A table that is a value of the run stays one, also at an index that is known.
+  const auto x = c.known(0), at = c.known_beside_sizes(1);
   if (!x || !at || x->rank != 1 || at->rank > 1 || at->dtype.is_float()) return false;
   const auto n = std::int64_t(x->items.size());
   Known made{x->dtype, at->rank, {}};
@@ -32,6 +33,7 @@ bool gather_known(NodeContext& c) {
     if (!i || *i < -n || *i >= n) return false;
     made.items.push_back(x->items[std::size_t(*i < 0 ? *i + n : *i)]);
   }
+  c.note_read(1);
   c.know(std::move(made));
   return true;
 }
@@ -279,9 +281,10 @@ Made slice(NodeContext& c) {
   RLDB_TRY(const Expr* x, c.in(0));
   RLDB_TRY(const Dims dims, c.dims_of(x));
   const bool by_operands = c.has(1) && c.has(2);
-  if (by_operands && c.known(1) && c.known(2) && (!c.is_literal(1) || !c.is_literal(2)))
-    return slice_by_symbols(c, x, dims);
-  if (by_operands && (!c.is_literal(1) || !c.is_literal(2))) return slice_at_run_time(c, x, dims);
+  const bool decided = c.decides(1) && c.decides(2);
+  const auto known = [&](std::size_t i) { return c.known(i) || c.decides(i); };
+  if (by_operands && !decided && known(1) && known(2)) return slice_by_symbols(c, x, dims);
+  if (by_operands && !decided) return slice_at_run_time(c, x, dims);
   RLDB_TRY(const std::vector<Cut> cuts, cuts_of(c, dims.size()));
   Exprs axes, begins, ends, steps;
   for (const Cut& given : cuts) {

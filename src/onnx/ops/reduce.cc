@@ -162,6 +162,7 @@ Made arg_extreme(NodeContext& c) {
   if (!m.good()) return m.done(nullptr);
   // No elements have no largest one: an error when the program runs, where no proof shows that there are some.
   const Expr *extent = m.dims(x)[axis], *one = c.i64(1);
+  if (ir::is_const(extent, 0)) return refuse(fmt::format("its axis {} has no elements", axis));
   if (!ir::Analyzer(c.ctx).prove(ir::compare(c.ctx, ir::BinaryKind::GE, extent, one)))
     c.blocks.emit_match_cast(c.ctx.shape(Dims{ir::max(c.ctx, extent, one)}), c.ctx.shape_type(Dims{extent}));
   const bool last = c.integer(key::SelectLastIndex, 0) != 0;

@@ -81,7 +81,7 @@ ir::Result<Resize> resize_of(NodeContext& c) {
   }
   if (r.scales.empty()) {
     RLDB_TRY(r.new_dims, c.shape_in(3));
-    if (c.is_literal(3)) {
+    if (c.decides(3)) {
       RLDB_TRY(r.sizes, c.ints_in(3));
     }
   }

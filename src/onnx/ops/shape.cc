@@ -140,7 +140,7 @@ bool reshape_known(NodeContext& c, const Dims& to) {
 
 Made reshape(NodeContext& c) {
   Dims to;
-  if (c.has(1) && !c.known(1)) {
+  if (c.has(1) && !c.known(1) && !c.decides(1)) {
     RLDB_TRY(const Dims from, c.dims(0));
     RLDB_TRY(to, resolved_at_run_time(c, from, c.integer(key::Allowzero, 0) != 0));
     RLDB_TRY(const Expr* x, c.in(0));
@@ -250,13 +250,16 @@ Made concat(NodeContext& c) {
   Known known{DType::Int(64), 1, {}};
   bool all_known = true;
   for (std::size_t i = 0; all_known && i < c.count(); ++i) {
-    const auto k = c.known(i);
+    const auto k = c.known_beside_sizes(i);
     all_known = k && k->rank == 1 && known.items.size() + k->items.size() <= std::size_t(kMostKnown);
     if (!all_known) break;
     known.dtype = k->dtype;
     known.items.insert(known.items.end(), k->items.begin(), k->items.end());
   }
-  if (all_known) return c.know(std::move(known));
+  if (all_known) {
+    for (std::size_t i = 0; i < c.count(); ++i) c.note_read(i);
+    return c.know(std::move(known));
+  }
   RLDB_TRY(Exprs all, c.all());
   if (all.empty()) return refuse("it has no operand");
   RLDB_TRY(const ir::TensorType* first, c.tensor_of(all[0]));
@@ -409,7 +412,7 @@ Made tile_axis(NodeContext& c) {
 Made tile(NodeContext& c) {
   if (c.opset < 6) return tile_axis(c);
   RLDB_TRY(const Expr* x, c.in(0));
-  if (c.is_literal(1)) {
+  if (c.decides(1)) {
     RLDB_TRY(const Ints repeats, c.ints_in(1));
     return c.emit(op::Tile, {x}, {{op_attr::Repeats, c.ints_attr(repeats)}});
   }

@@ -54,16 +54,29 @@ const runtime::Value* value_of(const std::string& name, const onnx::Translation&
   return known == model.known.end() ? nullptr : &known->second;
 }
 
-// The least power of ten, at or above the largest difference, if that is at most this part of the largest number.
+// The part of a tensor's largest number that sums of a few hundred products may be off by rounding.
+double rounding_of(runtime::DType t) {
+  constexpr double kSteps = 512, kMost = 0.03;
+  // The step from 1 to the next number of the type.
+  std::byte bytes[8];
+  double step = 1;
+  for (double half = 0.5;; half /= 2) {
+    runtime::store_double(bytes, t, 1 + half);
+    if (runtime::load_as_double(bytes, t) <= 1) break;
+    step = half;
+  }
+  return std::min(kSteps * step, kMost);
+}
+
+// The least power of ten, at or above the largest difference, if that is of the size of rounding.
 std::optional<double> enough_of(const TensorDifference& d, const runtime::Tensor& expected) {
-  constexpr double kRounding = 1e-4;
   if (!d.kind.empty() || !d.dtype.is_float() || d.nan_a + d.nan_b + d.inf_a + d.inf_b > 0) return std::nullopt;
   double largest = 0;
   for (std::int64_t i = 0; i < expected.element_count(); ++i) {
     const double x = std::abs(expected.at(i));
     if (std::isfinite(x)) largest = std::max(largest, x);
   }
-  if (d.max_abs > kRounding * largest) return std::nullopt;
+  if (d.max_abs > rounding_of(d.dtype) * largest) return std::nullopt;
   return std::pow(10.0, std::ceil(std::log10(d.max_abs)));
 }
 

@@ -11,6 +11,7 @@
 #include "rldb/eval/eval.h"
 #include "rldb/expression/language.h"
 #include "rldb/ir/attr_name/relax.h"
+#include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
 #include "rldb/onnx/model.h"
 #include "rldb/passes/pass_id.h"
@@ -21,6 +22,7 @@
 #include "rldb/session/typed_value.h"
 #include "rldb/source/diagnostic_input.h"
 #include "rldb/source/diagnostic_missing.h"
+#include "rldb/source/diagnostic_onnx.h"
 #include "rldb/source/diagnostic_program.h"
 #include "rldb/support/text.h"
 #include "session/engines.h"
@@ -466,6 +468,39 @@ static bool place_arguments(Session& session, std::string_view function, std::ve
   return true;
 }
 
+static bool fits(const ir::Type* type, const runtime::Tensor& tensor) {
+  const auto* t = ir::as<ir::TensorType>(type);
+  if (!t || !t->has_shape || t->dtype != tensor.dtype() || t->shape.size() != tensor.shape().size()) return false;
+  for (std::size_t i = 0; i < t->shape.size(); ++i)
+    if (!ir::is_const(t->shape[i], tensor.shape()[i])) return false;
+  return true;
+}
+
+// Initialisers of a model that are parameters: the values of those that are not given. One that the translation has
+// read cannot be given as another.
+static bool take_initialisers(const onnx::Translation& model, const std::vector<Parameter>& params,
+                              std::vector<bool>& given, std::vector<Argument>& arguments, Diagnostics& out) {
+  for (std::size_t i = 0; i < params.size(); ++i) {
+    const auto weight = model.weights.find(params[i].name);
+    if (weight == model.weights.end() || !fits(params[i].type, weight->second.as_tensor())) continue;
+    if (given[i]) {
+      const Value& value = arguments[i].value;
+      if (!model.read.contains(params[i].name) || runtime::compare(value, weight->second, {0, 0}).empty()) continue;
+      out.add({}, source::message(diag::OnnxReadInitialiser, params[i].name));
+      return false;
+    }
+    // A copy: a run may write to its arguments, and so may `:set`.
+    auto copy = runtime::copy_of(weight->second);
+    if (!copy.ok()) {
+      out.add({}, source::message(diag::BadInput, params[i].name, copy.error().message));
+      return false;
+    }
+    arguments[i].value = std::move(copy).value();
+    given[i] = true;
+  }
+  return true;
+}
+
 // Of an input, in a message.
 static constexpr std::size_t kShownText = 200;
 
@@ -537,14 +572,8 @@ std::optional<std::vector<Argument>> Session::arguments(std::string_view functio
     arguments[i].value = std::move(typed).value();
     given[i] = true;
   }
-  // Initialisers of a model that are parameters.
-  const onnx::Translation* model = function == onnx::kEntry ? program_->onnx() : nullptr;
-  for (std::size_t i = 0; model && i < ps.size(); ++i) {
-    const auto weight = given[i] ? model->weights.end() : model->weights.find(ps[i].name);
-    if (weight == model->weights.end()) continue;
-    arguments[i].value = weight->second;
-    given[i] = true;
-  }
+  if (const onnx::Translation* model = function == onnx::kEntry ? program_->initialisers() : nullptr)
+    if (!take_initialisers(*model, ps, given, arguments, out)) return std::nullopt;
   for (std::size_t i = 0; i < ps.size(); ++i) {
     if (!given[i]) continue;
     auto taken = program_->as_argument(std::move(arguments[i].value), ps[i]);

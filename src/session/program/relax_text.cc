@@ -14,6 +14,7 @@
 #include "rldb/relay/passes/pass.h"
 #include "rldb/relay/to_relax.h"
 #include "rldb/source/diagnostic_executable.h"
+#include "rldb/source/diagnostic_onnx.h"
 #include "rldb/source/diagnostic_program.h"
 #include "session/engines.h"
 #include "session/inputs/object_use.h"
@@ -75,15 +76,27 @@ std::unique_ptr<Program> Session::RelaxText::translate(Session& session, std::st
   return std::make_unique<RelaxText>(session, std::move(path), module, true);
 }
 
+static void warn_of_unknown_inputs(const onnx::Model& model, const onnx::Tensors& bound, Diagnostics& out) {
+  const std::vector<std::string> names = onnx::bindable_names(model);
+  for (const auto& [name, value] : bound) {
+    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+    source::Message m = source::message(diag::OnnxNoInput, name);
+    const std::string_view near = source::nearest(name, {names.begin(), names.end()});
+    out.add({}, near.empty() ? std::move(m) : std::move(m).with_hint(fmt::format("did you mean `{}`?", near)));
+  }
+}
+
 std::unique_ptr<Program> Session::RelaxText::import(Session& session, const std::string& path, std::string_view bytes,
                                                     Diagnostics& out) {
   const onnx::ModelRef model = onnx::read_model(path, bytes, out);
   if (!model) return nullptr;
   const source::FileId file = session.sources_.add(path, onnx::listing(*model));
+  warn_of_unknown_inputs(*model, session.options_.bound_inputs, out);
   const onnx::Options options{!session.options_.bind_params, session.options_.bound_inputs};
   auto made = onnx::to_relax(*session.ctx_, model, file, options, out);
   if (!made || !ir::verify(*session.ctx_, made->module, out)) return nullptr;
   auto program = std::make_unique<RelaxText>(session, path, made->module, true);
+  program->initialisers_ = made;
   program->onnx_ = std::move(made);
   return program;
 }

@@ -46,6 +46,8 @@ class Session::RelaxText final : public Program {
 
   ProgramKind kind() const override { return ProgramKind::RelaxText; }
   const onnx::Translation* onnx() const override { return onnx_.get(); }
+  const onnx::Translation* initialisers() const override { return initialisers_.get(); }
+  void take_initialisers(const RelaxText& from) { initialisers_ = from.initialisers_; }
   std::unique_ptr<Program> copy() const override;
   std::vector<std::string> function_names() const override;
   std::optional<std::vector<Parameter>> parameters(std::string_view function, std::string& not_runnable) override;
@@ -74,6 +76,7 @@ class Session::RelaxText final : public Program {
   std::shared_ptr<EditedText> edited_;
   std::uint64_t revision_ = 0;
   std::shared_ptr<const onnx::Translation> onnx_;  // of the ONNX model that it was
+  std::shared_ptr<const onnx::Translation> initialisers_;
 };
 
 }  // namespace rldb::session
