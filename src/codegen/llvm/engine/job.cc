@@ -184,7 +184,7 @@ void after_fork_in_child() {
   all.held = false;
   all.idle = 0;
   all.given.clear();
-  // What a thread was at work on is in no state to be destroyed.
+  // A job that a thread was at work on is in no state to be destroyed.
   (void)new std::vector<std::shared_ptr<Job>>(std::move(all.running));
   all.running.clear();
 }
