@@ -1,4 +1,6 @@
 // The Jit itself: texts, caches, object code, bounds, signals, interrupts, packed calls, lifetime.
+//
+// It is long because its cases share the kernels and helpers at the top.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <sys/wait.h>

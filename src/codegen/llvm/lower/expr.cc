@@ -1,4 +1,6 @@
 // Scalar expressions: arithmetic with eval's rounding and wrapping, conversions, lazy conditions, vectors.
+//
+// It is long because values and indices are lowered by turns: each asks the other, under one state of lanes and widths.
 #include <fmt/format.h>
 #include <llvm/IR/IntrinsicsX86.h>
 
