@@ -238,6 +238,8 @@ async function run(name, steps) {
       const [line] = error.message.split('\n');
       const place = /\w+_check\.js:\d+/.exec(error.stack)?.[0];
       console.log(`FAILED ${name}: ${title}: ${line}${/waiting for[^\n]*/.exec(error.message)?.[0].replace(/^/, ', ') ?? ''} (${place})`);
+      const told = await Window.last?.text('.notifications-toasts .notification-list-item').catch(() => undefined);
+      if (told) console.log(`       the window tells: ${told}`);
       await Window.last?.picture(`failed-${name}-${failed.length}`).catch(() => undefined);
       if (title === 'open' || process.env.RLDB_STOP) break;  // nothing can follow
     }
