@@ -19,13 +19,6 @@ namespace rldb::schedule {
 
 using ir::as;
 
-namespace {
-
-constexpr StepInfo kSteps[] = {
-#define RLDB_STEP(Id, Name, Doc) {StepId::Id, Name, Doc},
-#include "rldb/schedule/step.def"
-};
-
 Scene scene_of(ir::Context& ctx, const ir::PrimFunc* f, const Options& options, const Target& target) {
   Scene s{ctx, target, is_noalias(f), options.record, {}, {}, {}};
   for (const ir::PrimParam& p : f->params) {
@@ -43,6 +36,13 @@ Scene scene_of(ir::Context& ctx, const ir::PrimFunc* f, const Options& options, 
   });
   return s;
 }
+
+namespace {
+
+constexpr StepInfo kSteps[] = {
+#define RLDB_STEP(Id, Name, Doc) {StepId::Id, Name, Doc},
+#include "rldb/schedule/step.def"
+};
 
 struct Scheduled {
   const ir::ForStmt* loop;

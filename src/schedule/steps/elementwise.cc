@@ -20,14 +20,9 @@ namespace {
 
 constexpr std::int64_t kStreamBytes = 32 << 20;
 
-struct Elementwise : ElementwiseNest {
-  std::vector<const ir::Buffer*> flat;  // accessed at the position of the element
-  bool reshapes = false;                // some of them by other indices than the axes
-};
-
 class Matcher {
  public:
-  Matcher(const Scene& scene, Elementwise& e) : scene_(scene), e_(e) {}
+  Matcher(const Scene& scene, FlatNest& e) : scene_(scene), e_(e) {}
 
   bool run() {
     if (!whole(e_.store->buffer, e_.store->indices)) return false;
@@ -106,12 +101,12 @@ class Matcher {
   }
 
   const Scene& scene_;
-  Elementwise& e_;
+  FlatNest& e_;
 };
 
 class Writer {
  public:
-  Writer(const Scene& scene, const Elementwise& e, const ir::ForStmt* from)
+  Writer(const Scene& scene, const FlatNest& e, const ir::ForStmt* from)
       : build_(scene.ctx),
         e_(e),
         from_(from),
@@ -223,7 +218,7 @@ class Writer {
   }
 
   Build build_;
-  const Elementwise& e_;
+  const FlatNest& e_;
   const ir::ForStmt* from_;
   std::size_t lanes_;
   const ir::Expr* total_ = nullptr;
@@ -248,15 +243,20 @@ bool not_negative(const Scene& scene, const ir::Expr* e, int depth) {
          not_negative(scene, b->b, depth + 1);
 }
 
-std::vector<Stage> schedule_elementwise(const Scene& scene, const ir::ForStmt* loop) {
+std::optional<FlatNest> match_flat(const Scene& scene, const ir::ForStmt* loop) {
   auto nest = match_elementwise(loop);
-  if (!nest) return {};
-  Elementwise e{std::move(*nest), {}};
-  if (!Matcher(scene, e).run()) return {};
+  if (!nest) return std::nullopt;
+  FlatNest e{std::move(*nest), {}};
+  if (!Matcher(scene, e).run()) return std::nullopt;
   // The product of extents is the number of iterations only when none is negative.
   for (const ir::ForStmt* l : e.loops)
-    if (e.loops.size() > 1 && !not_negative(scene, l->extent)) return {};
-  return Writer(scene, e, loop).run(scene);
+    if (e.loops.size() > 1 && !not_negative(scene, l->extent)) return std::nullopt;
+  return e;
+}
+
+std::vector<Stage> schedule_elementwise(const Scene& scene, const ir::ForStmt* loop) {
+  const auto e = match_flat(scene, loop);
+  return e ? Writer(scene, *e, loop).run(scene) : std::vector<Stage>{};
 }
 
 }  // namespace rldb::schedule

@@ -22,6 +22,16 @@ struct Scene {
   std::vector<const ir::Expr*> extents;         // the same, those that are not variables
 };
 
+Scene scene_of(ir::Context& ctx, const ir::PrimFunc* f, const Options& options, const Target& target);  // schedule.cc
+
+// An elementwise nest that is one loop over a flat index, whatever its dims are: buffers of the nest's own shape that
+// are indexed by its variables in order, or that have the same elements in the same order (a reshape).
+struct FlatNest : ElementwiseNest {
+  std::vector<const ir::Buffer*> flat;  // accessed at the position of the element
+  bool reshapes = false;                // some of them by other indices than the axes
+};
+std::optional<FlatNest> match_flat(const Scene& scene, const ir::ForStmt* loop);  // elementwise.cc
+
 // The function's body with fewer quotients and remainders in indices; `about`: the first buffer accessed so.
 std::optional<Stage> simplify_indices(const Scene& scene, const ir::PrimFunc* f,
                                       std::string_view& about);  // indices.cc

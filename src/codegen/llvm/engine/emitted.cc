@@ -4,6 +4,8 @@
 
 #include "codegen/llvm/lower/barriers.h"
 #include "codegen/llvm/lower/launches.h"
+#include "rldb/eval/eval.h"
+#include "rldb/schedule/flat_form.h"
 #include "rldb/schedule/target.h"
 #include "rldb/source/diagnostic_codegen.h"
 
@@ -32,6 +34,18 @@ ir::Result<const ir::PrimFunc*> emitted(ir::Context& ctx, const ir::PrimFunc* f,
                                         const JitOptions& options) {
   RLDB_TRY(const ir::PrimFunc* written, lowerable(ctx, f, name));
   return scheduled(ctx, written, options);
+}
+
+ir::Result<CodeSource> code_source(ir::Context& ctx, const ir::PrimFunc* f, std::string_view name,
+                                   const JitOptions& options) {
+  CodeSource out;
+  const ir::PrimFunc* flat = options.schedule && options.opt_level > 0 ? schedule::flat_form(ctx, f) : nullptr;
+  out.flat = flat != nullptr;
+  out.func = flat ? flat : f;
+  RLDB_TRY(out.signature, eval::signature_of(out.func, name));
+  RLDB_TRY(out.written, lowerable(ctx, out.func, name));
+  out.emitted = scheduled(ctx, out.written, options);
+  return out;
 }
 
 }  // namespace rldb::codegen

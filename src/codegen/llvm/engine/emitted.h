@@ -13,4 +13,16 @@ const ir::PrimFunc* scheduled(ir::Context& ctx, const ir::PrimFunc* f, const Jit
 ir::Result<const ir::PrimFunc*> emitted(ir::Context& ctx, const ir::PrimFunc* f, std::string_view name,
                                         const JitOptions& options);
 
+// A kernel's code: it may be that of a function over one flat dim, which kernels share that differ only in their dims
+// (rldb/schedule/flat_form.h).
+struct CodeSource {
+  const ir::PrimFunc* func;            // what the code is named by in caches
+  const ir::PrimFunc* written;         // lowerable
+  const ir::PrimFunc* emitted;         // scheduled
+  runtime::KernelSignature signature;  // of the code: if flat, its only variable is the number of elements
+  bool flat;
+};
+ir::Result<CodeSource> code_source(ir::Context& ctx, const ir::PrimFunc* f, std::string_view name,
+                                   const JitOptions& options);
+
 }  // namespace rldb::codegen

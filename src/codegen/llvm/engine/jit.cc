@@ -124,6 +124,8 @@ struct Shared {
   }
 };
 
+constexpr std::string_view kFlatNote = "for buffers of any dims: n is the number of their elements";
+
 const char* signal_text(int signal) {
   switch (signal) {
     case SIGFPE:
@@ -139,10 +141,9 @@ const char* signal_text(int signal) {
 
 class JitKernel : public runtime::Kernel {
  public:
-  // `written`: for the quick tier; null: it has none.
-  JitKernel(std::shared_ptr<Shared> shared, const ir::PrimFunc* f, const ir::PrimFunc* written,
-            const ir::PrimFunc* emitted, KernelSignature signature)
-      : shared_(std::move(shared)), f_(f), written_(written), emitted_(emitted), signature_(std::move(signature)) {}
+  JitKernel(std::shared_ptr<Shared> shared, const ir::PrimFunc* f, KernelSignature signature,
+            std::optional<CodeSource> source)
+      : shared_(std::move(shared)), f_(f), signature_(std::move(signature)), source_(std::move(source)) {}
   ~JitKernel() override {
     if (improved_) give_up({&*improved_, 1});
     (void)take_prepared();
@@ -175,7 +176,7 @@ class JitKernel : public runtime::Kernel {
   ir::Result<Unit> check() {
     const bool any = shared_->cache.enabled() || !shared_->code.empty();
     if (any && (is_made(Tier::Full) || (shared_->has_tiers() && is_made(Tier::Quick)))) return Unit{};
-    RLDB_TRY(Compiling compiling, prepare_compile(emitted_, signature_, shared_->compile_options()));
+    RLDB_TRY(Compiling compiling, prepare_compile(source_->emitted, source_->signature, shared_->compile_options()));
     // Its first call will use it, as far as is known.
     if (shared_->prepared >= kMostPrepared || is_short({})) return Unit{};
     prepared_ = std::move(compiling);
@@ -185,7 +186,7 @@ class JitKernel : public runtime::Kernel {
 
   // LLVM will compile it; false: it needs no compilation, or cannot be compiled, which its first run reports.
   bool begin_ahead(const std::string& now) {
-    if (code_ || !emitted_ || events_ != 0) return false;
+    if (code_ || !source_ || events_ != 0) return false;
     const Tier tier = is_short({}) ? Tier::Quick : Tier::Full;
     const std::string key = cache_key(tier);
     if (key == now || shared_->ahead.contains(key) || is_made(Tier::Full) || is_made(tier)) return false;
@@ -220,7 +221,7 @@ class JitKernel : public runtime::Kernel {
   void look_for(runtime::NumericEvents events) override {
     if (events == wanted_) return;
     wanted_ = events;
-    if (events != 0 && !can_note_) can_note_ = emitted_ && can_note_numbers(emitted_);
+    if (events != 0 && !can_note_) can_note_ = source_ && can_note_numbers(source_->emitted);
     const runtime::NumericEvents now = events != 0 && *can_note_ ? events : 0;
     if (now == events_) return;
     code_of_[events_] = std::move(code_);
@@ -264,7 +265,9 @@ class JitKernel : public runtime::Kernel {
     const Code& code = *code_;  // which is kept: a packed function that the kernel calls may run it in another tier
     const bool quick = code.tier == Tier::Quick;
     const auto start = quick ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
-    Trap trap = call_guarded(code.entry, words, variables.data(), &fault, status);
+    const std::int64_t elements = source_ && source_->flat ? args[0].as_tensor().element_count() : 0;
+    Trap trap =
+        call_guarded(code.entry, words, source_ && source_->flat ? &elements : variables.data(), &fault, status);
     if (quick) code.spent += std::chrono::steady_clock::now() - start;
     current_run() = state.outer;
     if (trap.signal == 0) trap = state.trap;
@@ -338,21 +341,21 @@ class JitKernel : public runtime::Kernel {
     return error;
   }
 
-  const ir::PrimFunc* source(Tier tier) const { return tier == Tier::Quick ? written_ : emitted_; }
+  const ir::PrimFunc* source(Tier tier) const { return tier == Tier::Quick ? source_->written : source_->emitted; }
   std::string cache_key(Tier tier) {
     // Names count, because faults mention them; the function's own does not.
     if (function_key_.empty())
-      function_key_ =
-          fmt::format("{:016x};{:016x}", ir::structural_hash(f_), support::fnv1a(ir::print_function("kernel", f_)));
+      function_key_ = fmt::format("{:016x};{:016x}", ir::structural_hash(source_->func),
+                                  support::fnv1a(ir::print_function("kernel", source_->func)));
     return shared_->cache_key(function_key_, tier, events_);
   }
 
   // Whether a call with these values of the variables is over before optimised code would be there.
   bool is_short(std::span<const std::int64_t> variables) {
-    if (!written_ || events_ != 0 || !shared_->has_tiers()) return false;
+    if (!source_ || events_ != 0 || !shared_->has_tiers()) return false;
     if (!short_ || !std::ranges::equal(variables, short_of_)) {
       short_of_.assign(variables.begin(), variables.end());
-      short_ = work_of(written_, signature_, variables) <= kShortCall;
+      short_ = work_of(source_->flat ? f_ : source_->written, signature_, variables) <= kShortCall;
     }
     return *short_;
   }
@@ -407,7 +410,7 @@ class JitKernel : public runtime::Kernel {
   ir::Result<Compiling> prepared(Tier tier) {
     if (tier == Tier::Full && events_ == 0)
       if (auto compiling = take_prepared()) return *std::move(compiling);
-    return prepare_compile(source(tier), signature_, shared_->compile_options(tier, events_));
+    return prepare_compile(source(tier), source_->signature, shared_->compile_options(tier, events_));
   }
 
   ir::Result<Unit> finish(Compiling begun, Tier tier) {
@@ -448,10 +451,9 @@ class JitKernel : public runtime::Kernel {
   }
 
   std::shared_ptr<Shared> shared_;
-  const ir::PrimFunc* f_;        // null: from object code
-  const ir::PrimFunc* written_;  // the same in a form that can be lowered; null: there is no quick tier
-  const ir::PrimFunc* emitted_;  // scheduled
+  const ir::PrimFunc* f_;  // null: from object code
   KernelSignature signature_;
+  std::optional<CodeSource> source_;  // none: from object code
   std::string function_key_;
   std::shared_ptr<const Code> code_;
   bool from_cache_ = false;
@@ -498,9 +500,8 @@ ir::Result<std::unique_ptr<Jit>> Jit::create(JitOptions options) {
 
 ir::Result<std::shared_ptr<runtime::Kernel>> Jit::add(ir::Context& ctx, const ir::PrimFunc* f, std::string_view name) {
   RLDB_TRY(KernelSignature signature, eval::signature_of(f, name));
-  RLDB_TRY(const ir::PrimFunc* written, lowerable(ctx, f, name));
-  const ir::PrimFunc* emitted = scheduled(ctx, written, impl_->shared->options);
-  auto kernel = std::make_shared<JitKernel>(impl_->shared, f, written, emitted, std::move(signature));
+  RLDB_TRY(CodeSource source, code_source(ctx, f, name, impl_->shared->options));
+  auto kernel = std::make_shared<JitKernel>(impl_->shared, f, std::move(signature), std::move(source));
   RLDB_TRY_VOID(kernel->check());
   impl_->shared->kernels.push_back(kernel);
   impl_->kernels.insert_or_assign(std::string(name), kernel);
@@ -514,16 +515,17 @@ ir::Result<Unit> Jit::compile(std::string_view name) {
 }
 
 ir::Result<std::string> Jit::llvm_ir(ir::Context& ctx, const ir::PrimFunc* f, std::string_view name, bool optimised) {
-  RLDB_TRY(const KernelSignature signature, eval::signature_of(f, name));
-  RLDB_TRY(const ir::PrimFunc* emitted, emitted(ctx, f, name, impl_->shared->options));
-  return compile_text(emitted, signature, impl_->shared->compile_options(),
-                      optimised ? TextKind::Optimised : TextKind::Raw);
+  RLDB_TRY(const CodeSource source, code_source(ctx, f, name, impl_->shared->options));
+  RLDB_TRY(const std::string text, compile_text(source.emitted, source.signature, impl_->shared->compile_options(),
+                                                optimised ? TextKind::Optimised : TextKind::Raw));
+  return source.flat ? fmt::format("; {}\n{}", kFlatNote, text) : text;
 }
 
 ir::Result<std::string> Jit::assembly(ir::Context& ctx, const ir::PrimFunc* f, std::string_view name) {
-  RLDB_TRY(const KernelSignature signature, eval::signature_of(f, name));
-  RLDB_TRY(const ir::PrimFunc* emitted, emitted(ctx, f, name, impl_->shared->options));
-  return compile_text(emitted, signature, impl_->shared->compile_options(), TextKind::Assembly);
+  RLDB_TRY(const CodeSource source, code_source(ctx, f, name, impl_->shared->options));
+  RLDB_TRY(const std::string text,
+           compile_text(source.emitted, source.signature, impl_->shared->compile_options(), TextKind::Assembly));
+  return source.flat ? fmt::format("# {}\n{}", kFlatNote, text) : text;
 }
 
 ir::Result<std::string> Jit::object_code(ir::Context& ctx, const ir::PrimFunc* f, std::string_view name) {
@@ -538,7 +540,7 @@ ir::Result<std::shared_ptr<runtime::Kernel>> Jit::add_object(std::string_view bl
   if (!read.ok()) return Failure(source::message(diag::KernelObject, name, read.error().text));
   Artefact made = std::move(read).value();
   made.signature.name = std::string(name);
-  auto kernel = std::make_shared<JitKernel>(impl_->shared, nullptr, nullptr, nullptr, made.signature);
+  auto kernel = std::make_shared<JitKernel>(impl_->shared, nullptr, made.signature, std::nullopt);
   RLDB_TRY_VOID(kernel->use(made));
   impl_->kernels.insert_or_assign(std::string(name), kernel);
   return std::shared_ptr<runtime::Kernel>(std::move(kernel));
