@@ -302,3 +302,20 @@ TEST_CASE("bisect a dump: computations that read different variables are followe
     CHECK(b.by_itself == (right ? "" : "lv1"));
   }
 }
+
+TEST_CASE("bisect a dump: computations that look alike read different ones") {
+  const auto program = [](const std::string& a, const std::string& b, int bound) {
+    return function("x: " + kRow,
+                    fmt::format("            {0} = R.clip(x, -9, 9)\n            lv1 = R.add({0}, x)\n"
+                                "            {1} = R.clip(x, -{2}, {2})\n            lv2 = R.add({1}, x)\n"
+                                "            lv3 = R.tanh(lv1)\n            gv = R.add(lv3, lv2)\n",
+                                a, b, bound),
+                    "gv");
+  };
+  Dump dump;
+  dump.write("Start", program("lv", "p", 8));
+  dump.write("Next", program("h", "q", 4));
+  const repro::TraceBisection b = bisect(dump);
+  CHECK(b.verdict == Verdict::Found);
+  CHECK(b.by_itself == "lv2");
+}

@@ -81,15 +81,6 @@ std::string computation(const ir::Module* module, const ir::Binding* b) {
   return fmt::format("{} = {}", ir::print_type(b->var->type), with_words(ir::print_expr(b->value), words));
 }
 
-// Of both versions, whatever the variables are called: equal layers have the same.
-std::string change(const ir::Module* good, const ir::Binding* before, const ir::Module* bad, const ir::Binding* now) {
-  Words words;
-  for (const ir::Binding* b : {before, now})
-    for (const ir::Var* v : ir::free_vars(b->value))
-      words.emplace(v->name, fmt::format("%{}:{}", words.size(), ir::print_type(v->type)));
-  return with_words(computation(good, before), words) + "|" + with_words(computation(bad, now), words);
-}
-
 // `add`, of an operator or of the kernel or function that is called.
 std::string_view name_of(const ir::Expr* value) {
   const auto* call = ir::as<ir::Call>(value);
@@ -121,7 +112,7 @@ std::vector<AloneChecker::Pair> AloneChecker::changed(const ir::Module* good, co
       const ir::Binding* old = it->second.front();
       if (ir::print_type(old->var->type) != ir::print_type(b->var->type)) return true;
       if (!is_pure_call(good, old->value) || !is_pure_call(bad, b->value)) return true;
-      if (computation(good, old) == computation(bad, b) || !done_.insert(change(good, old, bad, b)).second) return true;
+      if (computation(good, old) == computation(bad, b)) return true;
       out.push_back({std::string(e.name), before, now, old, b});
       return true;
     });
@@ -180,6 +171,9 @@ AloneChecker::Outcome AloneChecker::run(const Pair& pair, const Stage& good_stag
     for (const ir::Var* v : before.values) found.reads.emplace_back(v->name);
     found.good.module = alone(good.module, pair.function, before);
     found.bad.module = alone(bad.module, pair.function, now);
+    // Equal layers have equal parts, whatever the variables are called.
+    const Parts both{ir::structural_hash(found.good.module), ir::structural_hash(found.bad.module)};
+    if (reach == CutReach::Near && alike_.contains(both)) return outcome;
     found.good.function = found.bad.function = pair.function;
     found.good.kernels = found.bad.kernels = session_.options().engine;
     found.good.label = good_stage.file;
@@ -188,6 +182,7 @@ AloneChecker::Outcome AloneChecker::run(const Pair& pair, const Stage& good_stag
     // Where the parts begin, relations between the variables are lost, and a long part may rely on them: a difference
     // that ordinary numbers are enough to show has to show with the whole way from the parameters too.
     const bool may_rely = before.values.size() > 1 && before.bindings.size() + now.bindings.size() > 2;
+    if (!outcome.found && reach == CutReach::Near) alike_.insert(both);
     if (!outcome.found || !may_rely || outcome.found->numbers != text_of(Numbers::Generated)) return outcome;
   }
   return outcome;

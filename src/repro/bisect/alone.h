@@ -8,9 +8,11 @@
 // Room-private.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "repro/bisect/common_cut.h"
@@ -37,13 +39,14 @@ class AloneChecker {
     const ir::Binding* good = nullptr;
     const ir::Binding* bad = nullptr;
   };
-  // Bindings of public and private functions that the two compute differently, and that no earlier call returned.
+  // Bindings of public and private functions that the two compute differently.
   std::vector<Pair> changed(const ir::Module* good, const ir::Module* bad);
 
   struct Outcome {
     std::optional<Found> found;
     bool ran = false;  // on both sides
   };
+  // Parts in which no difference was found are not run again for another pair.
   Outcome run(const Pair& pair, const Stage& good, const Stage& bad);
 
  private:
@@ -55,7 +58,8 @@ class AloneChecker {
 
   session::Session& session_;
   const Tolerances& tolerances_;
-  std::set<std::string> done_;  // computations of which another binding was compared before
+  using Parts = std::pair<std::uint64_t, std::uint64_t>;  // hashes
+  std::set<Parts> alike_;                                 // no difference was found
 };
 
 }  // namespace rldb::repro
