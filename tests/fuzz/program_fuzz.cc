@@ -127,6 +127,7 @@ std::string run_passes(Session& session, const std::vector<Function>& functions,
                        found.all().empty() ? "" : ": " + found.all()[0].message);
   for (const Function& f : functions) {
     if (!ir::isa<ir::Function>(session.module()->find(f.name)) || parameters(session, f.name) != f.params) continue;
+    if (f.name.ends_with("transform_params")) continue;  // LiftTransformParams adds to one that there is
     const Ran after = run(session, Engine::Vm, f.name, f.args);
     const std::string wrong = difference(f.expected, "before", after, "after " + applied);
     if (!wrong.empty()) return fmt::format("{}: {}", f.name, wrong);
