@@ -100,8 +100,10 @@ void Builder::order(const Operation* op) {
 const ir::Buffer* Builder::make_buffer(Tensor t) {
   const ir::Buffer* plain = ctx_.buffer(buffer_names_.take(t->name), t->shape, t->dtype);
   const auto it = memory_.find(t);
-  if (it == memory_.end()) return plain;
+  if (it == memory_.end() && t->axis_separators.empty()) return plain;
   ir::Buffer described = *plain;
+  described.axis_separators = t->axis_separators;
+  if (it == memory_.end()) return ctx_.buffer(described);
   if (it->second.alignment) described.data_alignment = it->second.alignment;
   if (it->second.any_offset) {
     const DType index = t->shape.empty() ? DType::Int(32) : t->shape[0]->dtype();

@@ -111,6 +111,11 @@ void Graph::mark_layout_free(Tensor t, Tensor input) {
     if (&op == t->op) op.layout_free = input;
 }
 
+void Graph::set_axis_separators(Tensor t, Span<const Expr*> separators) {
+  for (TensorNode& node : tensors_)
+    if (&node == t) node.axis_separators = separators;
+}
+
 std::vector<Tensor> Graph::extern_op(std::span<const OutputSpec> outputs, std::span<const Tensor> inputs,
                                      ExternBody body, std::string_view name, ExternMemory memory) {
   Operation* op = make_operation(OperationKind::Extern, name);

@@ -183,8 +183,7 @@ class BuiltinLowerer : public Rewriter {
     const Stmt* fail = ctx_.evaluate(ctx_.intrin(DType::Handle(), intrin::TvmThrowLastError, {}));
     const Expr* freed = ctx_.intrin(DType::Int(32), intrin::TVMBackendFreeWorkspace, {device[0], device[1], b->data});
     frees_.push_back(ctx_.if_stmt(ctx_.binary(BinaryKind::NE, freed, ctx_.i32(0)), fail));
-    const Stmt* const parts[] = {ctx_.bind(b->data, memory), ctx_.if_stmt(ffi::is_null(ctx_, b->data), fail),
-                                 ctx_.decl_buffer(b, b->data)};
+    const Stmt* const parts[] = {ctx_.decl_buffer(b, memory), ctx_.if_stmt(ffi::is_null(ctx_, b->data), fail)};
     return ctx_.seq_stmt(parts);
   }
 

@@ -1,6 +1,8 @@
 #include <doctest/doctest.h>
 
 #include "frontend/frontend_helper.h"
+#include "rldb/ir/equal.h"
+#include "rldb/ir/printer.h"
 #include "rldb/ir/scalar.h"
 
 using namespace rldb;
@@ -296,4 +298,44 @@ def f(A: T.Bufer((4,), "float32"), B: T.Buffer((4,), "float32")):
                                                  "8:16: `T.some_new_thing` is not known here; it is kept as an "
                                                  "intrinsic"});
   CHECK(r.rendered().find("did you mean `T.sblock`?") != std::string::npos);
+}
+
+TEST_CASE("a macro takes further arguments, by position and by name") {
+  const auto kernel = [](const char* macro, const char* body) {
+    return std::string(macro) +
+           "@T.prim_func(s_tir=True)\n"
+           "def f(A: T.Buffer((8, 8), \"float32\"), B: T.Buffer((8, 8), \"float32\")):\n"
+           "    for i, j in T.grid(8, 8):\n        with T.sblock(\"u\"):\n" +
+           body;
+  };
+  const Reading called(kernel(R"(
+@T.macro(hygienic=True)
+def assign(i, *args, t1, **kwargs):
+    vi, vj = T.axis.remap("SS", [i, args[0]])
+    kwargs["t3"][vi, vj] = t1[vi, vj] + kwargs["by"]
+
+)",
+                              "            assign(i, j, by=T.float32(1), t1=A, t3=B)\n"));
+  const Reading written(kernel("", R"(            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] + T.float32(1)
+)"));
+  REQUIRE_MESSAGE(called.result.ok, called.rendered());
+  CHECK(ir::structural_equal(called.result.module, written.result.module));
+  const Reading missing("@T.macro\ndef m(a, *, b):\n    T.evaluate(a + b)\n@T.prim_func\ndef f(n: T.int32):\n    m(n, n)\n");
+  CHECK_FALSE(missing.result.ok);
+}
+
+TEST_CASE("a scalar of its own in the memory that the call names") {
+  Reading r(R"(
+@T.prim_func
+def f(B: T.Buffer((4,), "float32")):
+    s = T.alloc_scalar("int32", scope="local")
+    s = 3
+    g = T.alloc_scalar()
+    B[s] = g
+)");
+  REQUIRE_MESSAGE(r.result.ok, r.rendered());
+  const std::string text = ir::print(r.result.module);
+  CHECK(text.find("s = T.alloc_local((1,), \"int32\")") != std::string::npos);
+  CHECK(text.find("g = T.alloc_buffer((1,))") != std::string::npos);
 }

@@ -228,6 +228,13 @@ TEST_CASE("a pipe that the user named can be waited for, and the wait be cancell
     CHECK(read_regular_file(pipe).error().reason == "is not a regular file");
     CHECK(!read_own_file(pipe).ok());
   }
+  SUBCASE("its first bytes are left to who reads it, and nobody waits for them") {
+    CHECK(first_bytes(pipe, 4).empty());
+    REQUIRE(write_file(folder / "file", "one two").ok());
+    CHECK(first_bytes(folder / "file", 3) == "one");
+    CHECK(first_bytes(folder / "file", 30) == "one two");
+    CHECK(first_bytes(folder / "nothing", 3).empty());
+  }
 }
 
 TEST_CASE("a device without an end is read up to the limit") {

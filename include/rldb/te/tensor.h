@@ -29,6 +29,7 @@ struct TensorNode {
   std::string_view name;
   Span<const Expr*> shape;
   DType dtype;
+  Span<const Expr*> axis_separators;  // of its buffer
   int ndim() const { return int(shape.size()); }
 };
 using Tensor = const TensorNode*;
@@ -93,6 +94,8 @@ class Graph {
                                    std::span<const std::string_view> names);
   // Declares that a schedule may choose the layout of `input`, which `t` reads.
   void mark_layout_free(Tensor t, Tensor input);
+  // Declares where the axes of the memory of `t` begin, apart from the first.
+  void set_axis_separators(Tensor t, Span<const Expr*> separators);
   struct OutputSpec {
     Span<const Expr*> shape;
     DType dtype;

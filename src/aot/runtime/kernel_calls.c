@@ -98,6 +98,10 @@ RLDB_AOT int32_t rldb_call_packed(const char* name, const int64_t* rows, int64_t
   }
   Any made = {0};
   if (rldb_aot_call_named(name, strlen(name), args, (int32_t)count, &made) != kSucceeded) return 1;
+  if (!result) {
+    rldb_aot_release(&made);
+    return 0;
+  }
   double wide = 0;
   result[0] = 0;
   if (is_integer(&made)) {

@@ -13,25 +13,33 @@ namespace rldb::frontend::script {
 
 namespace {
 
+// What `*args` takes, or `**kwargs`.
+Val rest_of(Reader& r, Arguments& args, bool keywords) {
+  std::vector<Val> rest;
+  for (Argument& a : args.all()) {
+    if (a.used || a.keyword.empty() == keywords) continue;
+    a.used = true;
+    if (keywords) rest.push_back(Val::of_str(a.keyword));
+    rest.push_back(args.value(&a));
+  }
+  return Val::of_list(keywords ? ValKind::Dict : ValKind::Tuple, r.keep(rest));
+}
+
 // Parameter names to values; false after a report.
 bool bind_parameters(Reader& r, Node macro, const CallNode& call, Scope& scope) {
   Arguments args(r, call);
   std::vector<std::pair<Node, Val>> bound;
   std::size_t position = 0;
+  bool by_position = true;  // not those after `*` or `*args`
   for (Node p : macro.child(Field::Parameters).children()) {
+    by_position = by_position && !p.is(Kind::VariadicParameter) && p.text() != "*";
     if (p.is(Kind::VariadicParameter)) {
-      std::vector<Val> rest;
-      for (Argument& a : args.all())
-        if (a.keyword.empty() && !a.used) {
-          a.used = true;
-          rest.push_back(args.value(&a));
-        }
-      bound.emplace_back(p.child(Field::Name), Val::of_list(ValKind::Tuple, r.keep(rest)));
+      bound.emplace_back(p.child(Field::Name), rest_of(r, args, p.text().starts_with("**")));
       continue;
     }
     if (!p.is(Kind::Parameter)) continue;
     const Node name = p.child(Field::Name);
-    if (Argument* a = args.find(position++, name.text())) {
+    if (Argument* a = by_position ? args.find(position++, name.text()) : args.find(name.text())) {
       bound.emplace_back(name, args.value(a));
     } else if (const Node d = p.child(Field::Default)) {
       bound.emplace_back(name, eval(r, d));

@@ -4,6 +4,7 @@
 #include "rldb/ir/op/call_tir.h"
 #include "rldb/ir/op/device.h"
 #include "rldb/ir/op_attr/call_attr.h"
+#include "rldb/ir/op_attr/layout_attr.h"
 #include "rldb/ir/op_name.h"
 #include "rldb/ir/op_traits.h"
 
@@ -134,7 +135,13 @@ void Printer::call_relax_op(const Call* c, std::string_view op) {
       attr(a.value);
     }
   } else {
-    keyword_attrs(c->attrs, first);
+    // Separators are written only if there are any.
+    std::vector<NamedAttr> written(c->attrs.begin(), c->attrs.end());
+    std::erase_if(written, [](const NamedAttr& a) {
+      return (a.name == op_attr::AxisSeparators || a.name == op_attr::InputAxisSeparators) &&
+             a.value->is(AttrKind::None);
+    });
+    keyword_attrs(written, first);
   }
   call_ty_args(c, first);
   out_ += ')';

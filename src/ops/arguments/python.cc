@@ -12,6 +12,7 @@
 #include "rldb/ir/op/linear_algebra.h"
 #include "rldb/ir/op/nn.h"
 #include "rldb/ir/op/transpose.h"
+#include "rldb/ir/op_attr/layout_attr.h"
 #include "rldb/ir/op_rule.h"
 #include "rldb/source/diagnostic_type.h"
 #include "rldb/support/text.h"
@@ -84,10 +85,10 @@ void form::wrap_indices(ir::Context& ctx, std::vector<CallArg>& args) {
   args[std::size_t(i)].expr = ctx.tuple(one);
 }
 
-// Separators are part of TVM's attributes; empty ones have no meaning and are not printed.
+// An empty list of separators means the same as none.
 void form::drop_empty_separators(ir::Context&, std::vector<CallArg>& args) {
   std::erase_if(args, [](const CallArg& a) {
-    const bool named = a.keyword == "axis_separators" || a.keyword == "input_axis_separators";
+    const bool named = a.keyword == op_attr::AxisSeparators || a.keyword == op_attr::InputAxisSeparators;
     const bool empty = a.attr && (is_none(a) || (a.attr->is(ir::AttrKind::List) && a.attr->items.empty()));
     return named && empty;
   });

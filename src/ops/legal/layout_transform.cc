@@ -241,6 +241,14 @@ Tensor filled(Te& te, const Lambda* map, std::span<const Expr* const> shape, con
   return te.graph.extern_op(outputs, te.in, write, name)[0];
 }
 
+// Of an attribute; none without it.
+ExprList separators_of(ir::Context& ctx, const ir::Call* c, std::string_view attr) {
+  ExprList out;
+  if (const auto given = attr_ints(spec(c), attr))
+    for (const std::int64_t at : *given) out.push_back(ctx.i32(at));
+  return out;
+}
+
 }  // namespace
 
 Result<const Expr*> layout_transform(Legalizer& l, const ir::Call* c) {
@@ -254,14 +262,23 @@ Result<const Expr*> layout_transform(Legalizer& l, const ir::Call* c) {
     return refuse(c, "its index map gives several elements the same place");
   const double pad_value = float_of(ir::find_attr(c->attrs, op_attr::PadValue)).value_or(0);
   const bool even = covers(l.context(), x->shape, out->shape);
-  const std::string name = even ? "te_layout_transform" : "te_layout_transform_with_pad";
-  return l.call_te(name, c->args, c->type, [&](Te& te) -> Tensors {
+  const ExprList separators = separators_of(l.context(), c, op_attr::AxisSeparators);
+  const ExprList of_input = separators_of(l.context(), c, op_attr::InputAxisSeparators);
+  std::string name = even ? "te_layout_transform" : "te_layout_transform_with_pad";
+  if (!separators.empty()) name += "_axis_separator";
+  const auto transformed = [&](Te& te) -> Tensor {
     const ExprList shape = mapped(te, out->shape);
-    if (even) return {copied(te, map, shape, name)};
+    if (even) return copied(te, map, shape, name);
     const Expr* pad = te.ctx.literal(x->dtype, pad_value);
     const Splits splits(map);
     Tensor made = splits.uses() ? computed(te, *splits.uses(), shape, pad, name) : nullptr;
-    return {made ? made : filled(te, map, shape, pad, name)};
+    return made ? made : filled(te, map, shape, pad, name);
+  };
+  return l.call_te(name, c->args, c->type, [&](Te& te) -> Tensors {
+    const Tensor made = transformed(te);
+    te.graph.set_axis_separators(made, te.ctx.list(separators));
+    te.graph.set_axis_separators(te.in[0], te.ctx.list(of_input));
+    return {made};
   });
 }
 

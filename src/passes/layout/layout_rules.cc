@@ -211,7 +211,15 @@ static Decision along_axis_of(const LayoutQuery& q, std::size_t count) {
   return d;
 }
 Decision two_along_axis(const LayoutQuery& q) { return along_axis_of(q, 2); }
-Decision three_along_axis(const LayoutQuery& q) { return along_axis_of(q, 3); }
+// Indices and updates that agree decide, as in TVM; else the data do.
+Decision scatter_elements(const LayoutQuery& q) {
+  Decision d = along_axis_of(q, 3);
+  const Layout indices = q.layout_of(q.call->args[1]);
+  if (!d || indices.is_split() || !(indices == q.layout_of(q.call->args[2]))) return d;
+  d = with_axis(q, indices);
+  if (d) d->operands.assign(3, indices);
+  return d;
+}
 
 // Each index is replaced by a slice: a vector of them keeps the axes.
 Decision take(const LayoutQuery& q) {

@@ -10,6 +10,7 @@
 #include "rldb/ir/op/device.h"
 #include "rldb/passes/pass_options.h"
 #include "rldb/source/diagnostic_pass_option.h"
+#include "rldb/source/diagnostic_refusal.h"
 
 namespace rldb::passes {
 
@@ -218,6 +219,43 @@ Result<std::vector<LiftPlan>> targets(const Module* module, const std::vector<st
   return plans;
 }
 
+// A transform for the weights that `first`, a transform that there is already, makes of those before it.
+const Function* after(Context& ctx, const Function* first, const Function* second) {
+  std::vector<const BindingBlock*> blocks(first->body->blocks.begin(), first->body->blocks.end());
+  BodyCopier copier(ctx, false);
+  const auto append = [&](const std::vector<const Binding*>& bindings, bool dataflow) {
+    if (!bindings.empty()) blocks.push_back(ctx.block(bindings, dataflow));
+  };
+  std::vector<const Binding*> checks;
+  const Expr* const made[] = {first->body->body};
+  copier.put_arguments(second, made, checks);
+  append(checks, false);
+  for (const BindingBlock* block : second->body->blocks) {
+    std::vector<const Binding*> copies;
+    copier.copy_bindings(block, copies);
+    append(copies, block->is_dataflow());
+  }
+  const Expr* result = copier.rewrite(second->body->body);
+  const Function* both =
+      ctx.function(first->params, ctx.seq(blocks, result), result->type, first->is_pure, first->attrs);
+  return derive_result(ctx, remove_dead_bindings(ctx, canonicalize(ctx, both)));
+}
+
+Result<support::Unit> set_transform(Context& ctx, ModuleBuilder& builder, const Module* module, std::string_view name,
+                                    const Function* made) {
+  const auto* before = as<Function>(module->find(name));
+  if (before) {
+    const auto* given = as<TupleType>(before->ret_type);
+    const auto* wanted = as<TupleType>(made->params[0]->type);
+    if (!given || !wanted || given->fields.size() != wanted->fields.size())
+      return Failure(message(diag::PassUnsupported, "`" + std::string(name) + "`",
+                             "its result is not the tuple of weights of the function that it is for"));
+    made = after(ctx, before, made);
+  }
+  builder.set(ctx.str(name), made);
+  return support::Unit{};
+}
+
 }  // namespace
 
 Result<const Module*> lift_transform_params(PassEnv& env, const Module* module,
@@ -235,15 +273,17 @@ Result<const Module*> lift_transform_params(PassEnv& env, const Module* module,
     for (const LiftPlan& p : plans) {
       const std::vector<const Var*> outputs = p.outputs();
       const std::string name = std::string(p.name) + "_" + std::string(kTransform);
-      builder.set(ctx.str(name), make_transform(ctx, p, outputs, p.passed_symbols(outputs, true), name));
+      RLDB_TRY_VOID(set_transform(ctx, builder, module, name,
+                                  make_transform(ctx, p, outputs, p.passed_symbols(outputs, true), name)));
       builder.set(p.name, make_local(ctx, p));
     }
     return builder.build();
   }
   RLDB_TRY(const SharedPlan shared, plan_shared(ctx, plans));
   const std::vector<const Var*> outputs = shared.plan.outputs();
-  builder.set(kTransform,
-              make_transform(ctx, shared.plan, outputs, shared.plan.passed_symbols(outputs, false), kTransform));
+  RLDB_TRY_VOID(
+      set_transform(ctx, builder, module, kTransform,
+                    make_transform(ctx, shared.plan, outputs, shared.plan.passed_symbols(outputs, false), kTransform)));
   for (const LiftPlan& p : plans) builder.set(p.name, make_sharing(ctx, p, shared));
   return builder.build();
 }

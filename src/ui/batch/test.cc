@@ -245,7 +245,7 @@ class Tests {
   }
 
   bool start(const std::string& path) {
-    auto text = support::read_file(path, source::kMaxBytes);
+    auto text = read(path);
     if (!text.ok()) {
       tell(source::message(diag::FileNotFound, path, text.error().reason));
       return false;
@@ -253,6 +253,18 @@ class Tests {
     Running& r = running_.emplace_back(Running{path, std::move(*text), nullptr, false});
     r.child = std::make_unique<ChildWork>([&] { return to_bytes(run_session(line_, r.path, r.text)); });
     return true;
+  }
+
+  // A pipe to which nobody writes counts against the limit of an entry.
+  support::Result<std::string, support::FileError> read(const std::string& path) {
+    try {
+      const support::Deadline deadline(line_.timeout);
+      return support::read_file(path, source::kMaxBytes);
+    } catch (const support::Cancelled& stop) {
+      if (stop.cause() != support::CancelCause::Timeout) throw;
+      support::clear_cancel();
+      return support::Failure(support::FileError{path, source::message(diag::TimedOut, line_.timeout).text});
+    }
   }
 
   // Waits until one of the children has sent something.

@@ -580,6 +580,7 @@ TEST_CASE("packed functions are called with buffers, numbers and text") {
   registry.register_function("test.fail", [](runtime::PackedArgs) -> runtime::Result<Value> {
     return runtime::fail(ErrorKind::Raised, "no, thank you");
   });
+  registry.register_function("test.words", [](runtime::PackedArgs) { return Value::of_string("words"); });
   Case c;
   c.registry = &registry;
   const std::string text = R"(
@@ -595,6 +596,21 @@ def kernel(A: T.Buffer((8,), "float32"), n: T.int64):
   CHECK(jit_error(other, c).find("no, thank you") == 0);
   other.replace(other.find("test.fail"), 9, "test.none");
   CHECK(jit_error(other, c).find("no packed function `test.none` is registered") == 0);
+  // Any result will do where nobody uses it.
+  CHECK(both(R"(
+@T.prim_func
+def kernel(A: T.Buffer((8,), "float32")):
+    T.call_packed("test.words")
+    A[0] = T.float32(3)
+)",
+             c) == "");
+  CHECK_FALSE(jit_error(R"(
+@T.prim_func
+def kernel(A: T.Buffer((8,), "float32")):
+    A[0] = T.Cast("float32", T.call_packed("test.words", dtype="int64"))
+)",
+                        c)
+                  .empty());
 }
 
 TEST_CASE("memory over the limit is an error, and what was allocated is given back") {

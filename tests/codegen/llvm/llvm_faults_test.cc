@@ -168,3 +168,18 @@ def kernel(A: T.Buffer((128,), "int32"), B: T.Buffer((128,), "int32")):
 )",
              wide()) == "");
 }
+
+TEST_CASE("LLVM faults: quotients of short vectors of bytes, in another order") {
+  for (const char* dtype : {"uint8", "int8"})
+    for (const char* e : {"A[{0}] // {1}(7)", "A[{0}] % {1}(3)", "T.truncdiv(A[{0}], {1}(5))", "T.truncmod(A[{0}], {1}(3))"})
+      for (const int lanes : {2, 3, 4, 8, 12, 16}) {
+        const std::string divided = fmt::format(fmt::runtime(e), "{} - i", std::string("T.") + dtype);
+        const std::string text = fmt::format(
+            "\n@T.prim_func(s_tir=True)\ndef kernel(A: T.Buffer(({1},), \"{0}\"), C: T.Buffer(({1},), \"uint16\"), B: "
+            "T.Buffer(({1},), \"int64\")):\n    T.func_attr({{\"tirx.noalias\": True}})\n    for i in {3}({1}):\n"
+            "        B[i] = T.Cast(\"int64\", T.bitwise_and(T.Cast(\"uint16\", {2}), C[i] % T.uint16(2)))\n",
+            dtype, lanes, fmt::format(fmt::runtime(divided), lanes - 1), lanes == 8 ? "T.vectorized" : "range");
+        CAPTURE(text);
+        CHECK(same(text, wide()) == "");
+      }
+}

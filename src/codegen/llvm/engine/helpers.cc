@@ -206,6 +206,7 @@ std::int32_t call_packed(const char* name, const std::int64_t* rows, std::int64_
   auto done = f->function->native(args);
   if (!done.ok()) return stop(run, std::move(done).error());
   for (const BufferArgument& b : buffers) b.move(true);
+  if (!result) return 0;
   const Value& v = done.value();
   double wide = 0;
   result[0] = 0;

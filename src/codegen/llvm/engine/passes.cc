@@ -7,6 +7,7 @@
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Support/Error.h>
 
+#include "codegen/llvm/engine/byte_divisions.h"
 #include "codegen/llvm/engine/machine.h"
 #include "codegen/llvm/engine/wrapping.h"
 #include "codegen/llvm/lower/lowering.h"
@@ -47,8 +48,7 @@ llvm::ModulePassManager default_passes(llvm::PassBuilder& builder, Passes wanted
 
 }  // namespace
 
-void optimise(llvm::Module& module, llvm::TargetMachine& machine, Passes wanted, const JobState& job) {
-  if (wanted == Passes::None) return;
+static void run_passes(llvm::Module& module, llvm::TargetMachine& machine, Passes wanted, const JobState& job) {
   llvm::PipelineTuningOptions tuning;
   tuning.LoopVectorization = wanted != Passes::Few;
   tuning.LoopInterleaving = wanted != Passes::Few;
@@ -72,6 +72,11 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine, Passes wanted,
   builder.crossRegisterProxies(loops, functions, graphs, modules);
   llvm::ModulePassManager passes = wanted == Passes::Kernel ? kernel_passes(builder) : default_passes(builder, wanted);
   passes.run(module, modules);
+}
+
+void optimise(llvm::Module& module, llvm::TargetMachine& machine, Passes wanted, const JobState& job) {
+  if (wanted != Passes::None) run_passes(module, machine, wanted, job);
+  widen_byte_divisions(module);
 }
 
 }  // namespace rldb::codegen

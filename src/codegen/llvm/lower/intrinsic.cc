@@ -317,7 +317,7 @@ View Lowering::in_rows(View v, ir::Span<const ir::Expr*> dims) {
 
 // Through a helper that knows the registry of the run. Arguments go as rows of (kind, payload): 0 int, 1 bool, 2 float,
 // 3 string, 4 buffer (pointer to [data, dtype, rank, dims...]).
-Lowering::Value* Lowering::call_packed(const ir::Call* c) {
+Lowering::Value* Lowering::call_packed(const ir::Call* c, bool has_result) {
   const auto* name = c->args.empty() ? nullptr : as<ir::StringImm>(c->args[0]);
   if (!name) refuse("a packed call has no constant name");
   if (widened_) refuse("a packed call in a vectorised loop");
@@ -367,12 +367,13 @@ Lowering::Value* Lowering::call_packed(const ir::Call* c) {
     put(rows, 2 * i, i64(static_cast<std::int64_t>(kind)));
     put(rows, 2 * i + 1, payload);
   }
-  // The result: its words are (int, bits of a double).
-  Value* result = on_stack(2);
+  // The result: its words are (int, bits of a double). Null: nobody reads it, so that it may be anything.
+  Value* result = has_result ? on_stack(2) : static_cast<Value*>(llvm::ConstantPointerNull::get(b_.getPtrTy()));
   Value* failed =
       b_.CreateCall(helper("rldb_call_packed", b_.getInt32Ty(), {b_.getPtrTy(), b_.getPtrTy(), word, b_.getPtrTy()}),
                     {b_.CreateGlobalString(llvm::StringRef(name->value)), rows, i64(std::int64_t(count)), result});
   fault_from_helper(b_.CreateICmpNE(failed, b_.getInt32(0)));
+  if (!has_result) return nullptr;
   const DType t = c->dtype();
   if (t.is_float())
     return convert(b_.CreateLoad(b_.getDoubleTy(), b_.CreateConstInBoundsGEP1_64(word, result, 1)), DType::Float(64),

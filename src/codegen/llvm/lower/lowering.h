@@ -308,7 +308,7 @@ class Lowering {
   unsigned width_of(Value* v) { return v->getType()->isVectorTy() ? lanes_of(v) : 0; }
   Value* libm(std::string_view name, std::vector<Value*> args);
   Value* reinterpret(const ir::Call* c);
-  Value* call_packed(const ir::Call* c);
+  Value* call_packed(const ir::Call* c, bool has_result = true);
   Value* per_lane(Value* sample, const std::function<Value*(unsigned)>& f);
   Value* lane(Value* v, unsigned i);
 

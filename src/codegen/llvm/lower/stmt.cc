@@ -126,6 +126,8 @@ void Lowering::evaluate(const ir::Expr* e) {
     if (options_.device) synchronise(as<ir::Call>(e));  // else one thread: no waiting
   } else if (options_.device && ir::is_call_of(e, ir::intrin::ThreadReturn)) {
     return_well();
+  } else if (ir::is_call_of(e, ir::intrin::TvmCallPacked) || ir::is_call_of(e, ir::intrin::TvmCallCpacked)) {
+    call_packed(as<ir::Call>(e), false);
   } else {
     value(e);
   }

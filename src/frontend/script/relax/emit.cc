@@ -35,6 +35,10 @@ Val emit_call(Reader& r, ir::Result<ir::CallSpec> spec, Node at) {
 }
 
 const ir::Expr* emit_temporary(Reader& r, const ir::Expr* value, Node at) {
+  if (!r.fn || !r.fn->body) {
+    r.error(at, diag::Misplaced, at.text());
+    return value;
+  }
   Body& body = *r.fn->body;
   const bool dataflow = body.in_dataflow();
   const FunctionState* whole = r.fn;

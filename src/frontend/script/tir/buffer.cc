@@ -505,14 +505,20 @@ Val alloc_scoped(Reader& r, const CallNode& call, std::string_view scope) {
 Val alloc_local(Reader& r, const CallNode& c) { return alloc_scoped(r, c, "local"); }
 Val alloc_shared(Reader& r, const CallNode& c) { return alloc_scoped(r, c, "shared"); }
 
-// T.local_scalar("int32"): one element.
-Val alloc_scalar(Reader& r, const CallNode& call, std::string_view scope) {
+// T.local_scalar("int32"): one element. `scope`: null where the call gives it.
+Val one_scalar(Reader& r, const CallNode& call, const char* scope_of_name) {
   if (!r.in_tir()) return r.error(call.function, diag::Misplaced, call.shown());
   TirFunction& tir = *r.fn->tir;
   Arguments args(r, call);
-  const auto v = args.require(0, "dtype");
+  std::optional<ir::DType> t = ir::DType::Float(32);
+  if (Argument* a = args.find(0, "dtype")) t = to_dtype(r, args.value(a), a->node);
+  std::string_view scope = scope_of_name ? scope_of_name : "global";
+  if (Argument* a = scope_of_name ? nullptr : args.find(1, "scope")) {
+    const auto given = to_str(r, args.value(a), a->node);
+    if (!given) return {};
+    scope = *given;
+  }
   args.finish();
-  const auto t = v ? to_dtype(r, *v, args.node(0, "dtype")) : std::nullopt;
   if (!t) return {};
   const ir::Expr* one = r.ctx.i32(1);
   const ir::Buffer* b = r.at(r.ctx.buffer(tir.target(0, "scalar"), {&one, 1}, *t, scope), call.node);
@@ -520,8 +526,9 @@ Val alloc_scalar(Reader& r, const CallNode& call, std::string_view scope) {
   tir.emit(r.at(r.ctx.alloc_buffer(b), call.node));
   return Val::of(b);
 }
-Val local_scalar(Reader& r, const CallNode& c) { return alloc_scalar(r, c, "local"); }
-Val shared_scalar(Reader& r, const CallNode& c) { return alloc_scalar(r, c, "shared"); }
+Val local_scalar(Reader& r, const CallNode& c) { return one_scalar(r, c, "local"); }
+Val shared_scalar(Reader& r, const CallNode& c) { return one_scalar(r, c, "shared"); }
+Val alloc_scalar(Reader& r, const CallNode& c) { return one_scalar(r, c, nullptr); }
 
 }  // namespace
 
@@ -529,7 +536,7 @@ std::span<const HandlerRow> tir_buffer_handlers() {
   static constexpr HandlerRow kRows[] = {
       {"Buffer", buffer_value},       {"buffer_decl", buffer_value},    {"decl_buffer", decl_buffer},
       {"buffer", buffer_value},       {"alloc_local", alloc_local},     {"alloc_shared", alloc_shared},
-      {"local_scalar", local_scalar}, {"shared_scalar", shared_scalar}, {"alloc_scalar", local_scalar},
+      {"local_scalar", local_scalar}, {"shared_scalar", shared_scalar}, {"alloc_scalar", alloc_scalar},
   };
   return kRows;
 }

@@ -568,6 +568,7 @@ std::span<const HandlerRow> tir_handlers() {
       {"TileLayout", opaque},
       {"SwizzleLayout", opaque},
       {"handle", handle_call},
+      {"ptr", handle_call},
   };
   return kRows;
 }

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <fstream>
 
 #include "rldb/attach/attach.h"
 #include "rldb/debug/foreign_run.h"
@@ -64,10 +63,9 @@ Status select_thread(Repl& repl, std::string_view number) {
 
 // A library or program by its file, of which nothing runs: an ELF file, and no core.
 bool is_library(const std::string& path) {
-  char head[EI_NIDENT + 2] = {};
-  std::ifstream file(path, std::ios::binary);
-  file.read(head, sizeof head);
-  return file.gcount() == sizeof head && runtime::is_library_file({head, sizeof head}) && head[EI_NIDENT] != ET_CORE;
+  constexpr std::size_t kHead = EI_NIDENT + 2;
+  const std::string head = support::first_bytes(path, kHead);
+  return head.size() == kHead && runtime::is_library_file(head) && head[EI_NIDENT] != ET_CORE;
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <fstream>
 
 #include "rldb/session/program.h"
 #include "rldb/source/diagnostic_file.h"
@@ -206,9 +205,7 @@ void tell_missing_functions(Repl& repl) {
 }  // namespace
 
 bool is_run_file_at(const std::string& path) {
-  char begin[kRunFileMagic.size()];
-  std::ifstream file(path, std::ios::binary);
-  return file.read(begin, sizeof begin) && is_run_file({begin, sizeof begin});
+  return is_run_file(support::first_bytes(path, kRunFileMagic.size()));
 }
 
 Status open_run(Repl& repl, const std::string& path) {
