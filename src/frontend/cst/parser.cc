@@ -498,6 +498,57 @@ TSNode LiveTree::Impl::find(Kind kind, std::uint32_t begin, Place& place) const 
   }
 }
 
+namespace {
+
+TSNode field_of(TSNode node, std::string_view name) {
+  return ts_node_child_by_field_name(node, name.data(), static_cast<std::uint32_t>(name.size()));
+}
+
+LiveTree::Part part_of(TSNode node, Kind kind) {
+  LiveTree::Part part;
+  part.kind = kind;
+  part.begin = ts_node_start_byte(node);
+  part.end = ts_node_end_byte(node);
+  if (const TSNode name = field_of(node, "name"); !ts_node_is_null(name)) {
+    part.name_begin = ts_node_start_byte(name);
+    part.name_end = ts_node_end_byte(name);
+  }
+  const TSNode body = field_of(node, "body");
+  part.body = ts_node_is_null(body) ? part.end : ts_node_start_byte(body);
+  part.plain = ts_node_is_null(field_of(node, "decorator")) && ts_node_is_null(field_of(node, "superclasses"));
+  return part;
+}
+
+std::vector<LiveTree::Part> parts_in(TSNode parent, Grammar grammar) {
+  std::vector<LiveTree::Part> out;
+  Cursor cursor(parent);
+  if (!ts_tree_cursor_goto_first_child(&cursor.at)) return out;
+  do {
+    const TSNode node = ts_tree_cursor_current_node(&cursor.at);
+    const Kind kind = language(grammar).kind_of(node);
+    if (ts_node_is_named(node) && kind != Kind::Comment) out.push_back(part_of(node, kind));
+  } while (ts_tree_cursor_goto_next_sibling(&cursor.at));
+  return out;
+}
+
+}  // namespace
+
+std::vector<LiveTree::Part> LiveTree::parts() const { return parts_in(impl_->root(), impl_->grammar); }
+
+std::vector<LiveTree::Part> LiveTree::parts(const Part& of_class) const {
+  Place place;
+  const TSNode node = impl_->find(of_class.kind, of_class.begin, place);
+  const TSNode body = ts_node_is_null(node) ? node : field_of(node, "body");
+  return ts_node_is_null(body) ? std::vector<Part>() : parts_in(body, impl_->grammar);
+}
+
+std::optional<std::vector<std::uint32_t>> LiveTree::damaged_statements() const {
+  if (ts_node_has_error(impl_->root())) return std::nullopt;
+  std::vector<std::uint32_t> begins;
+  for (const Statement& s : impl_->reading.cut_out.statements) begins.push_back(s.begin);
+  return begins;
+}
+
 bool LiveTree::has_error() const {
   return !impl_->reading.cut_out.statements.empty() || ts_node_has_error(impl_->root());
 }

@@ -99,6 +99,7 @@ void BodyMemo::begin(bool whole) {
   }
   if (whole) outputs_.clear();
   block_ = 0;
+  other_outputs_ = false;
   read_count_ = 0;
   last_record_ = 0;
   function_->scope.rewind(start_);
@@ -210,10 +211,13 @@ bool BodyMemo::replay(Reader& r, cst::Node& at, Body& body, bool adjacent,
                       const std::function<bool(std::string_view)>& makes_output) {
   const Statement& s = record_of(at);
   bool good = s.dataflow == body.in_dataflow() && finds_the_same(s) && gets_the_same_names(s, body);
-  for (std::uint32_t i = 0; good && s.output && i < s.definition_count; ++i) {
+  const bool may_be_output = s.output || (s.dataflow && other_outputs_);
+  bool output = false;
+  for (std::uint32_t i = 0; good && may_be_output && i < s.definition_count; ++i) {
     const Definition& d = definitions_[s.definitions + i];
     const auto* v = ir::as<ir::Var>(d.value);
     good = v && v->is_dataflow() != makes_output(name_of(d.slot));
+    output = output || is_output(d.slot);
   }
   if (!good) {
     give_up_variables(s);
@@ -242,6 +246,7 @@ bool BodyMemo::replay(Reader& r, cst::Node& at, Body& body, bool adjacent,
   if (s.temporaries_after != s.temporaries_before || s.inner_temporaries > 0) note_written_names(body);
   made_.push_back(s);
   made_.back().adjacent = adjacent;
+  if (may_be_output) made_.back().output = output;
   return true;
 }
 
@@ -325,9 +330,11 @@ void BodyMemo::outputs(std::vector<std::string> names) {
   ++block_;
   if (whole_) {
     outputs_.push_back(std::move(names));
-  } else if (block_ > outputs_.size() || outputs_[block_ - 1] != names) {
+  } else if (block_ > outputs_.size()) {
     abandoned_ = true;
-    outputs_.resize(std::max(block_, outputs_.size()));
+    outputs_.resize(block_);
+  } else if (other_outputs_ = outputs_[block_ - 1] != names; other_outputs_) {
+    outputs_[block_ - 1] = std::move(names);
   }
 }
 

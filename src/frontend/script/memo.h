@@ -7,8 +7,8 @@
 // binding takes over the variable of the old one when name and type are the same, so that its users are kept as well.
 //
 // Not kept ("fresh"): statements with a diagnostic, those next to damage, and those that define something other than a
-// value. An attempt is abandoned (`abandoned`) when the edit changes the meaning of distant statements: outputs of a
-// dataflow block, dtypes of symbolic variables. The function is then read as a whole.
+// value. An attempt is abandoned (`abandoned`) when the edit changes the meaning of distant statements: the number of
+// dataflow blocks, dtypes of symbolic variables. The function is then read as a whole.
 // Used by relax/body.cc while reading, filled and queried by document.cc.
 #pragma once
 
@@ -151,6 +151,7 @@ class BodyMemo final : public cst::KnownStatements {
   std::size_t current_bindings_ = 0;
   std::uint32_t scope_size_ = 0;
   std::size_t block_ = 0;
+  bool other_outputs_ = false;  // the block has others than when its statements were read
   std::size_t read_count_ = 0;
   mutable std::size_t last_record_ = 0;                // where record_of looked last
   TemporaryNames written_names_, made_written_names_;  // of the last reading, of this one; if it had temporaries
@@ -164,7 +165,7 @@ class BodyMemo final : public cst::KnownStatements {
 template <class F>
 void BodyMemo::for_each_output(cst::Node kept, F&& f) const {
   const Statement& s = record_of(kept);
-  if (!s.output) return;
+  if (!s.output && !other_outputs_) return;
   for (std::uint32_t i = 0; i < s.definition_count; ++i) f(name_of(definitions_[s.definitions + i].slot));
 }
 
