@@ -363,6 +363,7 @@ void Document::State::move_all(const TextEdit& edit) {
   for (Member& m : module().members) {
     move_span(m.span, file, edit);
     m.body = edit.moved(m.body);
+    if (m.memo) m.memo->move_cut_off(edit);
   }
   for (MemberFacts& f : facts) {
     move_diagnostics(f.parsing, file, edit);
@@ -399,6 +400,7 @@ bool Document::State::read_function(Member& m, const TextEdit* edit, script::Kee
   if (edit) {
     m.memo->apply(*edit);
     if (m.memo->abandoned()) return false;
+    if (const auto place = live.find(m.kind, m.span.begin)) m.memo->reach(place->end);
     copying.known = m.memo.get();
     m.memo->reload = [this](cst::Kind kind, std::uint32_t begin, std::uint32_t end) {
       cst::Tree tree = live.copy_node(file, kind, begin, tree_options());

@@ -221,7 +221,7 @@ std::optional<Document::State::MemberChanges> Document::State::changes_of_member
     if (is_untouched(m, *at, edit, changed, old_text)) continue;
     if (m.cyclic) return std::nullopt;
     const bool has_memo = m.memo && m.signature && !m.memo->abandoned() && !m.damaged_header;
-    const bool in_body = edit.begin > m.body && edit.begin < m.span.end && !has_header_diagnostics(m);
+    const bool in_body = edit.begin > m.body && !has_header_diagnostics(m);
     out.touched.push_back({&m, *at, has_memo && in_body ? script::Keep::Signature : script::Keep::Nothing});
   }
   for (std::size_t i = 0; i < matched.size(); ++i) {

@@ -39,6 +39,11 @@ class BodyMemo final : public cst::KnownStatements {
   void start();
   // Before the body is read again: ranges follow the edit, statements that it touched are marked.
   void apply(const TextEdit& edit);
+  // And the function ends there now. A header that is typed into its body cuts statements off; they are known again when
+  // the function takes them back.
+  void reach(std::uint32_t end);
+  // An edit anywhere in the text: statements that were cut off follow it.
+  void move_cut_off(const TextEdit& edit);
   bool keeps(const cst::KnownStatements::Statement& statement) override;
   bool next(cst::KnownStatements::Statement& statement) override;
   // Begins a reading of the body; `whole`: nothing is kept.
@@ -131,6 +136,7 @@ class BodyMemo final : public cst::KnownStatements {
   std::vector<Scope::Entry> start_;
   std::size_t start_symbols_ = 0;
   std::vector<Statement> statements_;  // of the last reading, in order
+  std::vector<Statement> cut_off_;     // of an earlier one
   // Pools that the statements point into; grown by each reading, now and then compacted.
   std::vector<Use> uses_;
   std::vector<Definition> definitions_;
