@@ -19,6 +19,7 @@
 #include "rldb/ir/verifier.h"
 #include "rldb/ir/walk.h"
 #include "rldb/ops/op_info.h"
+#include "rldb/source/diagnostic_script_function.h"
 #include "rldb/source/diagnostic_syntax.h"
 
 namespace rldb::frontend {
@@ -217,7 +218,7 @@ void Document::State::follow(const TextEdit& step, std::unique_ptr<source::Buffe
   const cst::LiveTree::Changed changed = live.edit({edit.begin, edit.old_end, edit.new_end}, buffer().text());
   spans_moved = false;
   const bool read = read_part(edit, changed, before->text()) || read_class_header(edit, changed, before->text()) ||
-                    read_members(edit, changed, before->text());
+                    (!spans_moved && read_members(edit, changed, before->text()));
   if (!whole_text) whole_text = std::move(before);
   if (read) return;
   // Modules of a shared context that were read before are still in use.
@@ -446,10 +447,12 @@ bool Document::State::read_callers(Member& changed, std::vector<Member*>& read) 
   return true;
 }
 
-// Diagnostics of the signature are not repeated when only the body is read.
+// Diagnostics of the signature are not repeated when only the body is read. (That a body lacks its return is told at the
+// name.)
 bool Document::State::has_header_diagnostics(const Member& m) {
   const std::vector<source::Diagnostic>& all = facts[index_of(m)].parsing;
-  return std::any_of(all.begin(), all.end(), [&](const source::Diagnostic& d) { return d.span.begin < m.body; });
+  return std::any_of(all.begin(), all.end(),
+                     [&](const source::Diagnostic& d) { return d.span.begin < m.body && d.id != diag::NoReturn; });
 }
 
 bool Document::State::read_part(const TextEdit& edit, const cst::LiveTree::Changed& changed,

@@ -87,6 +87,15 @@ class FunctionsLeftOut : public cst::KnownStatements {
   bool next(Statement&) override { return false; }
 };
 
+// What may have damage that the runtime takes for none: blocks (a colon that is missing), lines that are too deep.
+class LinesLeftOut : public cst::KnownStatements {
+ public:
+  bool keeps(const Statement& s) override {
+    return s.kind == Kind::Binding || s.kind == Kind::ExpressionStatement || s.kind == Kind::ReturnStatement;
+  }
+  bool next(Statement&) override { return false; }
+};
+
 }  // namespace
 
 // ---- what there is ----
@@ -128,9 +137,8 @@ std::optional<Document::State::Layout> Document::State::layout() {
   // Damage is within functions, or a statement of the class.
   for (const std::uint32_t at : *cuts) {
     const auto holds = [&](const Part& p) { return p.begin <= at && at < p.end; };
-    if (std::none_of(found.functions.begin(), found.functions.end(), holds) &&
-        std::none_of(found.damaged.begin(), found.damaged.end(), holds))
-      return std::nullopt;
+    const auto none_of = [&](const std::vector<Part>& all) { return std::none_of(all.begin(), all.end(), holds); };
+    if (none_of(found.functions) && none_of(found.damaged) && none_of(found.plain)) return std::nullopt;
   }
   return found;
 }
@@ -338,43 +346,45 @@ bool Document::State::read_changes(const MemberChanges& changes, const TextEdit&
 // Damage in the class, and what lacks a decorator.
 bool Document::State::read_beside(const Layout& now) {
   const std::string_view text = buffer().text();
-  beside.clear();
   source::Diagnostics all;
-  if (!now.damaged.empty()) {
-    FunctionsLeftOut members;
+  const auto report_of = [&](const Part& part, cst::KnownStatements& known) {
     cst::TreeOptions copying = tree_options();
-    copying.known = &members;
-    const cst::Tree tree = live.copy_node(file, Kind::Module, now.of_class.begin, copying);
-    if (tree.rows.empty()) return false;
-    cst::report_damage(tree, all);
-  }
+    copying.known = &known;
+    const cst::Tree tree = live.copy_node(file, part.kind, part.begin, copying);
+    if (!tree.rows.empty()) cst::report_damage(tree, all);
+    return !tree.rows.empty();
+  };
+  FunctionsLeftOut functions;
+  if (!now.damaged.empty() && !report_of(now.of_class, functions)) return false;
+  const auto of_function = [&](const source::Diagnostic& d) {
+    const auto holds = [&](const Part& p) { return is_inside(d.span, {file, p.begin, p.end}); };
+    return std::any_of(now.functions.begin(), now.functions.end(), holds) ||
+           std::any_of(now.plain.begin(), now.plain.end(), holds);
+  };
+  beside.clear();
+  for (const source::Diagnostic& d : all.all())
+    if (!of_function(d)) beside.push_back(d);
+
+  all.clear();
+  LinesLeftOut lines;
   for (const Part& part : now.plain) {
+    if (!report_of(part, lines)) return false;
     const source::Span name{file, part.name_begin, part.name_end};
-    const std::string_view body = text.substr(part.body, part.end - part.body);
     if (part.kind == Kind::Module) {
-      if (script::lacks_decorator(body)) all.add(name, script::undecorated_module(name_of(part, text)));
+      if (script::lacks_decorator(text.substr(part.body, part.end - part.body)))
+        all.add(name, script::undecorated_module(name_of(part, text)));
     } else if (is_inside(name, {file, now.of_class.begin, now.of_class.end})) {
       all.add(name, script::undecorated_function(name_of(part, text)));
     }
   }
-  for (const source::Diagnostic& d : all.all()) {
-    const bool of_function = std::any_of(now.functions.begin(), now.functions.end(), [&](const Part& p) {
-      return is_inside(d.span, {file, p.begin, p.end});
-    });
-    if (of_function) continue;
-    if (!is_beside(d)) return false;
-    beside.push_back(d);
-  }
-  return true;
+  beside.insert(beside.end(), all.all().begin(), all.all().end());
+  return std::all_of(beside.begin(), beside.end(), is_beside);
 }
 
 // Whether a diagnostic of no function is one that `read_beside` finds.
 bool Document::State::is_beside(const source::Diagnostic& d) {
-  if (d.id == diag::UndecoratedModule) return true;
-  if (!is_inside(d.span, result.items[0].span)) return false;
-  if (d.id == diag::UndecoratedFunction) return true;
-  return is_syntax(d.id) && d.id != diag::UnexpectedIndent && d.id != diag::MixedIndent &&
-         d.id != diag::NestedTooDeepText;
+  return d.id == diag::UndecoratedModule || d.id == diag::UndecoratedFunction ||
+         (is_syntax(d.id) && d.id != diag::NestedTooDeepText);
 }
 
 bool Document::State::read_members(const TextEdit& edit, const cst::LiveTree::Changed& changed,
@@ -388,6 +398,7 @@ bool Document::State::read_members(const TextEdit& edit, const cst::LiveTree::Ch
   result.items[0].span = {file, now->of_class.begin, now->of_class.end};
   reader->text = buffer().text();
   reader->module = &module();
+  module().damaged = false;  // a function that is missed is looked for in the whole text
   std::vector<Member*> read;
   bool good = read_changes(*changes, edit, read) && !reader->missed_member && read_beside(*now);
   const Member& first = module().first_member();

@@ -134,7 +134,7 @@ struct Document::State {
   bool has_damage() const;
   bool is_damaged(std::string_view header, std::uint32_t begin, std::uint32_t end);
   Member* member_at(const TextEdit& edit);
-  bool is_beside(const source::Diagnostic& d);
+  static bool is_beside(const source::Diagnostic& d);
   bool same_surroundings(const Member& m, const cst::LiveTree::Place& place, const TextEdit& edit);
   void move_spans(const TextEdit& edit);
   void move_all(const TextEdit& edit);

@@ -23,6 +23,12 @@ struct Edited {
   Document document;
   explicit Edited(std::string_view text) : document(sources, "test.py", std::string(text)) {}
 
+  void insert(std::string_view before, std::string_view text) {
+    const std::size_t at = document.text().find(before);
+    REQUIRE(at != std::string_view::npos);
+    REQUIRE(document.edit(static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(at), text));
+    CHECK(difference(document, sources) == "");
+  }
   // Replaces the first occurrence of `from`.
   void change(std::string_view from, std::string_view to) {
     const std::size_t at = document.text().find(from);
@@ -592,7 +598,7 @@ TEST_CASE("functions that come and go leave the others as they are") {
       "R.exp(x)\n        return y\n\n";
   const std::string header = "    @R.function\n    def main(x";
   Edited e(kModule);
-  e.change(header, added + header);
+  e.insert(header, added);
   CHECK(!e.document.last_read().whole);
   CHECK(e.document.last_read().functions == 1);
   e.change("y = R.exp(x)\n", "y = R.log(x)\n");
@@ -629,9 +635,9 @@ TEST_CASE("a header that cuts a function in two, and back") {
     CAPTURE(header);
     Edited e(kModule);
     const std::string line = "        u = inner(w)\n";
-    e.change(line, std::string(header) + line);
+    e.insert(line, header);
     CHECK(!e.document.last_read().whole);
-    e.change(std::string(header) + line, line);
+    e.change(header, "");
     CHECK(!e.document.last_read().whole);
     CHECK(e.document.result().ok);
   }

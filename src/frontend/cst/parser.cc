@@ -158,14 +158,38 @@ TreePtr parse_text(TSParser* parser, const TSTree* old, std::string_view text, G
   return parse_within_limits(parser, old, within_limits(text, nullptr, grammar) ? text : std::string_view());
 }
 
-TSInputEdit difference(std::string_view before, std::string_view after) {
-  const std::size_t begin = shared_head(before, after);
-  const std::size_t tail = shared_tail(before, after, std::min(before.size(), after.size()) - begin);
-  const std::size_t old_end = before.size() - tail, new_end = after.size() - tail;
+static TSInputEdit edit_of(std::string_view before, std::string_view after, std::size_t begin, std::size_t old_end,
+                           std::size_t new_end) {
   const TSPoint start = advanced({0, 0}, before, 0, begin);
   return {static_cast<std::uint32_t>(begin),       static_cast<std::uint32_t>(old_end),
           static_cast<std::uint32_t>(new_end),     start,
           advanced(start, before, begin, old_end), advanced(start, after, begin, new_end)};
+}
+
+TSInputEdit difference(std::string_view before, std::string_view after) {
+  const std::size_t begin = shared_head(before, after);
+  const std::size_t tail = shared_tail(before, after, std::min(before.size(), after.size()) - begin);
+  return edit_of(before, after, begin, before.size() - tail, after.size() - tail);
+}
+
+// The tokens that end a line and its blocks have no width where a block ends: they stand where the padding of the next
+// function begins, and the runtime, which looks for what it can reuse at a place, passes over that function while it
+// looks for the line end. So an edit beside a line end takes in the blanks around it, as if they had been typed again,
+// and the character before them, which gets what is typed.
+TSInputEdit difference_for_runtime(std::string_view before, std::string_view after) {
+  constexpr std::string_view kBlanks = " \t\r\f\v", kSpace = " \t\r\f\v\n";
+  std::size_t begin = shared_head(before, after);
+  std::size_t tail = shared_tail(before, after, std::min(before.size(), after.size()) - begin);
+  const std::string_view head = after.substr(0, begin);
+  const std::size_t line_end = std::min(after.find_first_not_of(kBlanks, after.size() - tail), after.size());
+  const std::size_t code = head.find_last_not_of(kBlanks);
+  const bool ends_line = line_end == after.size() || after[line_end] == '\n';
+  const bool begins_line = code == std::string_view::npos || head[code] == '\n';
+  if (!ends_line && !begins_line) return edit_of(before, after, begin, before.size() - tail, after.size() - tail);
+  if (ends_line) tail = after.size() - std::min(after.find_first_not_of(kSpace, line_end), after.size());
+  const std::size_t last = head.find_last_not_of(kSpace);
+  begin = last == std::string_view::npos ? 0 : last;
+  return edit_of(before, after, begin, before.size() - tail, after.size() - tail);
 }
 
 namespace {
@@ -215,7 +239,7 @@ Parses by_itself(std::string_view text) {
 TreePtr parse_changed(TSParser* parser, const TSTree* tree, std::string_view old_text, std::string_view text) {
   // On a copy (which shares everything): a cancelled parse leaves the tree that fits the text.
   const TreePtr edited(ts_tree_copy(tree));
-  const TSInputEdit edit = difference(old_text, text);
+  const TSInputEdit edit = difference_for_runtime(old_text, text);
   ts_tree_edit(edited.get(), &edit);
   // (ts_tree_get_changed_ranges would tell where the syntax differs, in a time that grows with the text.)
   return parse_within_limits(parser, edited.get(), text);

@@ -72,10 +72,10 @@ bool is_installed_program(std::string_view word) {
   return false;
 }
 
-constexpr std::string_view kNoProgram = "no program stands behind the `|`";
-constexpr std::string_view kLines = "lines of its own follow it";
-constexpr std::string_view kCondition = "`|` is an operator in what it keeps for later";
-constexpr std::string_view kData = "with `--format=json` it is data";
+constexpr std::string_view kNoProgramBehind = "no program stands behind the `|`";
+constexpr std::string_view kLinesFollow = "lines of its own follow it";
+constexpr std::string_view kKeptForLater = "`|` is an operator in its arguments";
+constexpr std::string_view kIsData = "with `--format=json` it is data";
 
 }  // namespace
 
@@ -86,27 +86,32 @@ std::optional<Repl::Piped> Repl::piped(std::string_view entry) const {
   const std::string_view left = trim(line.substr(0, bar)), shell = trim(line.substr(bar + 1));
   if (left.empty()) return std::nullopt;
   const Target target = target_of(left);
-  const Command* const command = target.command;  // null: one of `:define`
-  if (!command && target.kind != Target::Kind::Defined) return std::nullopt;
-
+  const Command* const command = target.command;  // null: one of `:define`, or a value
   const std::string_view program = first_word_of(shell);
-  Piped found{left, shell, command ? command->name : target.word, {}};
-  if (line.size() < entry.size()) {
-    if (!command || !(command->flags & kBlock) || !is_installed_program(program)) return std::nullopt;
-    found.refusal = kLines;
-  } else if (!target.rest.empty() && may_have_operators(command)) {
+  const auto is_program = [&] {
     // `:print x | head -3`: an operand if it is a value, or a name of the program, else a program. (Alternatives of a
     // pattern are calls.)
     const bool is_operand = is_value_name(program) || !functions_that_bind(session_->module(), program).empty();
-    if (is_operand || !is_installed_program(program)) return std::nullopt;
+    return !is_operand && is_installed_program(program);
+  };
+  if (target.kind == Target::Kind::Script && is_one_name(left) && line.size() == entry.size() && is_program())
+    return Piped{left, shell, left, line_.format == Format::Text ? std::string_view() : kIsData};
+  if (!command && target.kind != Target::Kind::Defined) return std::nullopt;
+
+  Piped found{left, shell, command ? command->name : target.word, {}};
+  if (line.size() < entry.size()) {
+    if (!command || !(command->flags & kBlock) || !is_installed_program(program)) return std::nullopt;
+    found.refusal = kLinesFollow;
+  } else if (!target.rest.empty() && may_have_operators(command)) {
+    if (!is_program()) return std::nullopt;
     if (command && is_about_later(*command)) {
       if (!has_arguments_of_shell(shell)) return std::nullopt;
-      found.refusal = kCondition;
+      found.refusal = kKeptForLater;
     }
   } else if (shell.empty()) {
-    found.refusal = kNoProgram;
+    found.refusal = kNoProgramBehind;
   }
-  if (found.refusal.empty() && line_.format != Format::Text) found.refusal = kData;
+  if (found.refusal.empty() && line_.format != Format::Text) found.refusal = kIsData;
   return found;
 }
 
