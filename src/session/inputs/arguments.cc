@@ -508,6 +508,7 @@ static bool take_initialisers(const onnx::Translation& model, const std::vector<
       return false;
     }
     arguments[i].value = std::move(copy).value();
+    arguments[i].of_model = true;
     given[i] = true;
   }
   return true;
