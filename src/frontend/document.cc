@@ -361,6 +361,7 @@ void Document::State::move_spans(const TextEdit& edit) {
 
 void Document::State::move_all(const TextEdit& edit) {
   move_spans(edit);
+  move_span(module().span, file, edit);
   for (Member& m : module().members) {
     move_span(m.span, file, edit);
     m.body = edit.moved(m.body);
@@ -447,8 +448,8 @@ bool Document::State::read_callers(Member& changed, std::vector<Member*>& read) 
   return true;
 }
 
-// Diagnostics of the signature are not repeated when only the body is read. (That a body lacks its return is told at the
-// name.)
+// Diagnostics of the signature are not repeated when only the body is read. (That a body lacks its return is told at
+// the name.)
 bool Document::State::has_header_diagnostics(const Member& m) {
   const std::vector<source::Diagnostic>& all = facts[index_of(m)].parsing;
   return std::any_of(all.begin(), all.end(),

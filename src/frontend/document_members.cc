@@ -34,7 +34,9 @@ struct Document::State::MemberChanges {
 
 namespace {
 
-bool is_word_character(char c) { return c == '_' || (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z'); }
+bool is_word_character(char c) {
+  return c == '_' || (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
+}
 
 bool has_word(std::string_view text, std::string_view word) {
   for (std::size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
@@ -147,9 +149,7 @@ std::optional<Document::State::Layout> Document::State::layout() {
 void Document::State::note_fixed() {
   fixed.clear();
   const std::vector<Part> of_file = live.parts();
-  const auto is_class = [&](const Part& p) {
-    return p.kind == Kind::Module && p.begin == result.items[0].span.begin;
-  };
+  const auto is_class = [&](const Part& p) { return p.kind == Kind::Module && p.begin == result.items[0].span.begin; };
   const auto is_fixed = [](const Part& p) {
     return !script::is_function(p.kind) && !(p.kind == Kind::FunctionDefinition && p.plain);
   };
@@ -202,8 +202,10 @@ bool Document::State::is_untouched(const Member& m, const Part& now, const TextE
   return ends_line(text, now.end) && ends_line(old_text, m.span.end);
 }
 
-std::optional<Document::State::MemberChanges> Document::State::changes_of_members(
-    const Layout& now, const TextEdit& edit, const cst::LiveTree::Changed& changed, std::string_view old_text) {
+std::optional<Document::State::MemberChanges> Document::State::changes_of_members(const Layout& now,
+                                                                                  const TextEdit& edit,
+                                                                                  const cst::LiveTree::Changed& changed,
+                                                                                  std::string_view old_text) {
   const std::string_view text = buffer().text();
   MemberChanges out;
   std::vector<bool> matched(now.functions.size());
@@ -218,8 +220,8 @@ std::optional<Document::State::MemberChanges> Document::State::changes_of_member
     const std::uint32_t begin = edit.moved(m.span.begin);
     const auto at = std::lower_bound(now.functions.begin(), now.functions.end(), begin,
                                      [](const Part& p, std::uint32_t b) { return p.begin < b; });
-    const bool same = begins && at != now.functions.end() && at->begin == begin && at->kind == m.kind &&
-                      name_of(*at, text) == m.name;
+    const bool same =
+        begins && at != now.functions.end() && at->begin == begin && at->kind == m.kind && name_of(*at, text) == m.name;
     if (!same) {
       out.removed.push_back(&m);
       continue;
@@ -254,8 +256,8 @@ bool Document::State::add_mentions(MemberChanges& changes, const Layout& now) {
     const std::string_view code = text_of(part, text);
     const auto has = [&](std::string_view name) { return has_word(code, name); };
     if (std::any_of(lost.begin(), lost.end(), has)) return false;
-    const bool is_added = std::any_of(changes.added.begin(), changes.added.end(),
-                                      [&](const Part& p) { return p.begin == part.begin; });
+    const bool is_added =
+        std::any_of(changes.added.begin(), changes.added.end(), [&](const Part& p) { return p.begin == part.begin; });
     if (is_added || std::none_of(names.begin(), names.end(), has)) continue;
     const auto of_part = [&](const MemberChanges::Touched& t) { return t.now.begin == part.begin; };
     const auto touched = std::find_if(changes.touched.begin(), changes.touched.end(), of_part);
@@ -395,7 +397,7 @@ bool Document::State::read_members(const TextEdit& edit, const cst::LiveTree::Ch
   auto changes = changes_of_members(*now, edit, changed, old_text);
   if (!changes || !add_mentions(*changes, *now)) return false;
   move_all(edit);
-  result.items[0].span = {file, now->of_class.begin, now->of_class.end};
+  result.items[0].span = module().span = {file, now->of_class.begin, now->of_class.end};
   reader->text = buffer().text();
   reader->module = &module();
   module().damaged = false;  // a function that is missed is looked for in the whole text

@@ -566,7 +566,8 @@ class Builder : public Vandal {
   static constexpr std::string_view kPieces[] = {
       "    @R.function(private=True)\n    def loose(x: R.Tensor((\"n\", 4), \"float32\")):\n        y = "
       "R.exp(x)\n        return y\n\n",
-      "    @R.function\n    def more(x: R.Tensor((4, 4), \"float32\")) -> R.Tensor((4, 4), \"float32\"):\n        cls = "
+      "    @R.function\n    def more(x: R.Tensor((4, 4), \"float32\")) -> R.Tensor((4, 4), \"float32\"):\n        cls "
+      "= "
       "Module\n        y = cls.loose(x)\n        return y\n",
       "    @R.function\n    def calls(x: R.Tensor((4, 4), \"float32\")):\n        cls = Module\n        y = "
       "cls.more(x)\n        return y\n",
@@ -641,6 +642,21 @@ TEST_CASE("a header that cuts a function in two, and back") {
     CHECK(!e.document.last_read().whole);
     CHECK(e.document.result().ok);
   }
+}
+
+TEST_CASE("a call of a function that is missing in a text that was longer") {
+  const std::string comment = "        # " + std::string(200, '-') + "\n";
+  const auto function = [](const std::string& name, const std::string& value, const std::string& line) {
+    return "    @R.function\n    def " + name + "(x: R.Tensor((4,), \"float32\")):\n        y = " + value + "\n" +
+           line + "        return y\n\n";
+  };
+  Edited e("from tvm.script import ir as I\nfrom tvm.script import relax as R\n\n@I.ir_module\nclass Module:\n" +
+           function("f", "R.exp(x)", comment) + function("g", "Module.f(x)", ""));
+  e.change(comment, "");
+  e.change("R.exp(x)", "R.exp(x");
+  e.change("Module.f(x)", "Module.missing(x)");
+  e.change("R.exp(x", "R.exp(x)");
+  CHECK(e.document.diagnostics().error_count() == 1);
 }
 
 TEST_CASE("a call of a function that is missing, after an edit of its line was taken back") {

@@ -109,6 +109,7 @@ bool TextIndex::follow(const TextEdit& edit, std::string_view text) {
   if (!target.is(Kind::Identifier) || target.text() != definitions_[name].name ||
       target.row().begin != definitions_[name].at.begin)
     return false;
+  if (node.child(cst::Field::Value).is(Kind::Identifier)) return false;  // it may name the module: `cls = Module`
   const TextRange after{node.row().begin, node.row().end};
 
   TextIndex changed;
