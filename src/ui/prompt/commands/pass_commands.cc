@@ -5,6 +5,7 @@
 
 #include "rldb/ir/printer.h"
 #include "rldb/pipeline/instruments.h"
+#include "rldb/schedule/flat_form.h"
 #include "rldb/schedule/schedule.h"
 #include "rldb/schedule/target.h"
 #include "rldb/source/diagnostic_command.h"
@@ -285,6 +286,11 @@ Status command_Schedule(Repl& repl, std::string_view rest) {
   } else {
     print_steps(repl, request->kernel, f, result);
   }
+  if (!request->step && schedule::flat_form(repl.session().context(), f))
+    repl.print(
+        "the code is made for a flat dim, whose size is given at run time: kernels that differ only in their "
+        "dims share it (`:llvm {}`)\n",
+        request->kernel);
   return Status::Good;
 }
 
