@@ -265,8 +265,10 @@ Result<Unit, FileError> write_file(const std::string& path, std::string_view byt
 bool file_exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
 
 std::string first_bytes(const std::string& path, std::size_t size) {
-  Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   struct stat info {};
+  // A pipe is not opened: its writer would go on, and lose what it writes.
+  if (::stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return {};
+  Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   if (file.fd < 0 || ::fstat(file.fd, &info) != 0 || !S_ISREG(info.st_mode)) return {};
   std::string bytes(size, '\0');
   const ssize_t n = ::pread(file.fd, bytes.data(), size, 0);

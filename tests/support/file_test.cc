@@ -229,7 +229,22 @@ TEST_CASE("a pipe that the user named can be waited for, and the wait be cancell
     CHECK(!read_own_file(pipe).ok());
   }
   SUBCASE("its first bytes are left to who reads it, and nobody waits for them") {
+    // A writer that waits to open it goes on waiting: what it writes would be lost.
+    const pid_t writer = ::fork();
+    if (writer == 0) {
+      ::alarm(60);
+      const int fd = ::open(pipe.c_str(), O_WRONLY);
+      (void)!::write(fd, "one", 3);
+      ::_exit(0);
+    }
+    ::usleep(50'000);
     CHECK(first_bytes(pipe, 4).empty());
+    ::usleep(50'000);
+    CHECK(::waitpid(writer, nullptr, WNOHANG) == 0);
+    const auto text = read_file(pipe);
+    REQUIRE(text.ok());
+    CHECK(*text == "one");
+    ::waitpid(writer, nullptr, 0);
     REQUIRE(write_file(folder / "file", "one two").ok());
     CHECK(first_bytes(folder / "file", 3) == "one");
     CHECK(first_bytes(folder / "file", 30) == "one two");
