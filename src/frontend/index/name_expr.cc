@@ -62,7 +62,13 @@ std::uint32_t NameWalk::define(NameKind kind, TextRange at, std::string_view nam
 std::uint32_t NameWalk::find(std::string_view name, const Scope& scope) const {
   for (const Scope* s = &scope; s; s = s->outer)
     if (const auto it = s->names.find(name); it != s->names.end()) return it->second;
-  if (alone_at_) return out_.meant_at(*alone_at_, name);
+  // The scopes of a statement by itself are where definitions are visible.
+  if (alone_at_)
+    for (auto i = static_cast<std::uint32_t>(out_.definitions_.size()); i-- > 0;) {
+      const NameDefinition& d = out_.definitions_[i];
+      const bool is_local = d.owner != kNoName && out_.definitions_[d.owner].kind != NameKind::Module;
+      if (is_local && d.visible.touches(*alone_at_) && d.kind != NameKind::Block && d.name == name) return i;
+    }
   for (const Members* m : {static_cast<const Members*>(members_), &file_})
     if (const auto it = m->names.find(name); it != m->names.end()) return it->second;
   return kNoName;

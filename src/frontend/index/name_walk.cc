@@ -174,6 +174,9 @@ void NameWalk::walk_alone(Node binding, std::uint32_t owner) {
   loose_.assign(out_.definitions_.size(), false);
   Members members;
   members_ = &members;
+  for (std::uint32_t i = 0; i < out_.definitions_.size(); ++i)
+    if (out_.definitions_[i].owner == kNoName && out_.definitions_[i].kind != NameKind::Module)
+      file_.names.emplace(out_.definitions_[i].name, i);
   std::uint32_t module = owner;
   while (module != kNoName && out_.definitions_[module].kind != NameKind::Module)
     module = out_.definitions_[module].owner;
