@@ -6,31 +6,25 @@
 #include "rldb/frontend/document.h"
 
 #include <algorithm>
-#include <set>
 
 #include "frontend/cst/damage.h"
 #include "frontend/cst/scan.h"
+#include "frontend/document_state.h"
 #include "frontend/echo.h"
 #include "frontend/index/index_tree.h"
 #include "frontend/joined_edits.h"
 #include "frontend/place.h"
-#include "frontend/script/module.h"
 #include "frontend/script/trailing_scalars.h"
 #include "frontend/text.h"
 #include "rldb/ir/verifier.h"
 #include "rldb/ir/walk.h"
 #include "rldb/ops/op_info.h"
+#include "rldb/source/diagnostic_script_function.h"
 #include "rldb/source/diagnostic_syntax.h"
 
 namespace rldb::frontend {
 
 namespace {
-
-using script::Member;
-
-bool is_inside(const source::Span& inner, const source::Span& outer) {
-  return inner.begin >= outer.begin && inner.end <= outer.end;
-}
 
 void move_span(source::Span& span, source::FileId file, const TextEdit& edit) {
   if (span.file != file) return;
@@ -62,6 +56,14 @@ bool is_closed(std::string_view text) {
          text.find('\\') == std::string_view::npos;
 }
 
+// Reported once for the whole text.
+bool is_too_deep(const source::Diagnostics& found) {
+  return std::any_of(found.all().begin(), found.all().end(),
+                     [](const source::Diagnostic& d) { return d.id == diag::NestedTooDeepText; });
+}
+
+}  // namespace
+
 // Spellings whose presence anywhere in a file changes how all of it is read.
 bool says_how_to_read(std::string_view text) {
   for (const std::string_view s :
@@ -71,146 +73,11 @@ bool says_how_to_read(std::string_view text) {
   return false;
 }
 
-// The parts of a member visible to callers. Without a type they depend on the caller, and are never the same.
-struct Face {
-  const ir::Type* type;
-  bool broken;
-  bool unread;
-};
-Face face_of(const Member& m) {
-  return {m.declared ? m.declared : m.function ? m.function->type : nullptr, m.broken, m.damaged_header};
-}
-bool same_face(const Face& a, const Face& b) {
-  return a.unread == b.unread && (a.unread || (a.type && a.type == b.type && a.broken == b.broken));
-}
-
-// Reported once for the whole text.
-bool is_too_deep(const source::Diagnostics& found) {
-  return std::any_of(found.all().begin(), found.all().end(),
-                     [](const source::Diagnostic& d) { return d.id == diag::NestedTooDeepText; });
-}
-
-// Facts remembered about a member besides those that the reader keeps.
-struct MemberFacts {
-  std::vector<source::Diagnostic> parsing;
-  std::vector<source::Diagnostic> verification;
-  const ir::Expr* verified = nullptr;  // the function that `verification` is about
-  bool verified_complete = false;      // no function was missing at that time
-  bool is_verified = false;            // and none of its callees has changed since
-};
-
-bool has_errors(const MemberFacts& f) {
-  return std::any_of(f.parsing.begin(), f.parsing.end(),
-                     [](const source::Diagnostic& d) { return d.severity == source::Severity::Error; });
-}
-
-}  // namespace
-
-struct Document::State {
-  source::SourceManager& sources;
-  source::FileId file;
-  ParseOptions options;
-
-  std::shared_ptr<ir::Context> shared;  // null: each whole reading makes a new one
-  std::shared_ptr<ir::Context> ctx;
-  bool spans_moved = false;  // those in `ctx`, by the edit being read
-  cst::LiveTree live;
-  bool live_follows = false;                   // `live` is the tree of the text, or of the one before `refused`
-  std::unique_ptr<source::Buffer> read_text;   // the last text that could be read, when the present one cannot be
-  TextEdit refused;                            // from that text to the present one
-  ParseResult read_result;                     // of that text
-  source::Diagnostics found;                   // of the reading in progress; the reader writes here
-  std::unique_ptr<script::Reader> reader;      // of the last whole reading, and every later one
-  std::unique_ptr<source::Buffer> whole_text;  // that it read: names are views into it
-  cst::Tree whole_tree;
-  script::InnerTexts::Mark whole_texts;  // the texts it kept
-  std::size_t whole_bytes = 0;           // of `ctx` after it
-  cst::LiveTree::Place surroundings;
-
-  ParseResult result;
-  source::Diagnostics diagnostics;
-  std::vector<MemberFacts> facts;         // by member
-  std::vector<source::Diagnostic> outer;  // of the header of the class, which does not parse
-  bool in_parts = false;                  // whether the next edit may be read in part
-  bool verify_in_parts = false;
-  std::vector<bool> good_bindings;
-  ReadScope scope;  // of this edit, and of those before it in the same update
-  std::set<const Member*> read_members;
-
-  State(source::SourceManager& s, source::FileId f, const ParseOptions& o, std::shared_ptr<ir::Context> with)
-      : sources(s), file(f), options(o), shared(std::move(with)) {}
-
-  const source::Buffer& buffer() const { return sources.get(file); }
-  script::ModuleState& module() { return reader->modules.front(); }
-
-  // A reading that is cancelled, or runs out of memory, leaves nothing known about the text: the next edit reads
-  // all of it.
-  template <class Reading>
-  void all_or_nothing(Reading&& reading) {
-    try {
-      reading();
-    } catch (...) {
-      live_follows = false;
-      in_parts = false;
-      result = {};
-      result.ok = false;
-      diagnostics.clear();
-      read_text.reset();
-      throw;
-    }
-  }
-
-  // ---- the whole text ----
-
-  void read_whole();
-  void divide();
-  bool can_be_divided();
-  void verify_whole();
-
-  // ---- a part of it ----
-
-  void begin_scope() {
-    scope = {false, 0, 0};
-    read_members.clear();
-  }
-  bool replace(std::uint32_t begin, std::uint32_t end, std::string_view text);
-  void follow(const TextEdit& edit, std::unique_ptr<source::Buffer> before);
-  bool stays_within_limits(const TextEdit& edit);
-  bool read_part(const TextEdit& edit, const cst::LiveTree::Changed& changed, std::string_view old_text);
-  bool read_class_header(const TextEdit& edit, const cst::LiveTree::Changed& changed, std::string_view old_text);
-  std::string_view class_header(std::string_view text) const;
-  bool is_of_class_header(const source::Diagnostic& d);
-  bool has_damage() const;
-  bool is_damaged(std::string_view header, std::uint32_t begin, std::uint32_t end);
-  Member* member_at(const TextEdit& edit);
-  bool same_surroundings(const Member& m, const cst::LiveTree::Place& place, const TextEdit& edit);
-  void move_spans(const TextEdit& edit);
-  void move_all(const TextEdit& edit);
-  bool read_function(Member& m, const TextEdit* edit, script::Keep keep = script::Keep::Nothing);
-  bool leave_unread(Member& m, const TextEdit& edit);
-  bool read_callers(Member& changed, std::vector<Member*>& read);
-  void rebuild_module();
-  void verify_parts(const std::vector<Member*>& read);
-  ir::VerifyOptions verify_options();
-  void note_verified(std::size_t member);
-  source::Diagnostic placed(source::Diagnostic d);
-  void forget_good(const Member& m);
-  void take_sorted(std::vector<source::Diagnostic> all);
-  bool has_header_diagnostics(const Member& m);
-  std::size_t index_of(const Member& m);
-  void collect_diagnostics();
-  cst::TreeOptions tree_options() const {
-    cst::TreeOptions t;
-    t.max_depth = options.max_depth;
-    return t;
-  }
-};
-
 // ---- the whole text ----
 
 void Document::State::read_whole() {
   scope = {};
-  read_members.clear();
+  members_read.clear();
   in_parts = false;
   reader.reset();
   whole_text.reset();
@@ -218,6 +85,8 @@ void Document::State::read_whole() {
   diagnostics.clear();
   facts.clear();
   outer.clear();
+  beside.clear();
+  fixed.clear();
   read_text.reset();
   good_bindings.clear();
   result = {};
@@ -271,6 +140,8 @@ void Document::State::divide() {
       facts[at].parsing.push_back(d);
     } else if (is_of_class_header(d)) {
       outer.push_back(d);
+    } else if (is_beside(d)) {
+      beside.push_back(d);
     } else {
       return;
     }
@@ -286,6 +157,7 @@ void Document::State::divide() {
   const auto place = live.find(members.front().kind, members.front().span.begin);
   if (!place) return;
   surroundings = *place;
+  note_fixed();
   in_parts = true;
   verify_in_parts = true;
   verify_whole();
@@ -345,7 +217,8 @@ void Document::State::follow(const TextEdit& step, std::unique_ptr<source::Buffe
   if (joins) result = std::move(read_result);
   const cst::LiveTree::Changed changed = live.edit({edit.begin, edit.old_end, edit.new_end}, buffer().text());
   spans_moved = false;
-  const bool read = read_part(edit, changed, before->text()) || read_class_header(edit, changed, before->text());
+  const bool read = read_part(edit, changed, before->text()) || read_class_header(edit, changed, before->text()) ||
+                    (!spans_moved && read_members(edit, changed, before->text()));
   if (!whole_text) whole_text = std::move(before);
   if (read) return;
   // Modules of a shared context that were read before are still in use.
@@ -388,7 +261,7 @@ bool Document::State::same_surroundings(const Member& m, const cst::LiveTree::Pl
 
 // From `class` to the first function.
 std::string_view Document::State::class_header(std::string_view text) const {
-  const std::uint32_t begin = result.items[0].span.begin, end = reader->modules.front().members.front().span.begin;
+  const std::uint32_t begin = result.items[0].span.begin, end = reader->modules.front().first_member().span.begin;
   const std::string_view head = text.substr(begin, end - begin);
   for (std::size_t line = 0; line < head.size(); line = head.find('\n', line) + 1) {
     const std::size_t first = head.find_first_not_of(" \t", line);
@@ -410,6 +283,7 @@ bool Document::State::is_of_class_header(const source::Diagnostic& d) {
 bool Document::State::has_damage() const {
   const auto is_one = [](const source::Diagnostic& d) { return is_syntax(d.id); };
   return live.has_error() || std::any_of(outer.begin(), outer.end(), is_one) ||
+         std::any_of(beside.begin(), beside.end(), is_one) ||
          std::any_of(facts.begin(), facts.end(),
                      [&](const MemberFacts& f) { return std::any_of(f.parsing.begin(), f.parsing.end(), is_one); });
 }
@@ -448,7 +322,7 @@ bool Document::State::read_class_header(const TextEdit& edit, const cst::LiveTre
   if (edit.begin < begin + kWord || edit.old_end > line_end) return false;
   if (buffer().text().substr(edit.begin, edit.new_end - edit.begin).find('\n') != std::string_view::npos) return false;
   if (changed.begin < begin || changed.end > new_line_end) return false;
-  const Member& first = module().members.front();
+  const Member& first = module().first_member();
   const auto place = live.find(first.kind, edit.moved(first.span.begin));
   // Only the class itself may have other parts.
   if (!place || place->depth != surroundings.depth || place->sibling_counts.size() < 2 ||
@@ -480,21 +354,29 @@ bool Document::State::read_class_header(const TextEdit& edit, const cst::LiveTre
 }
 
 void Document::State::move_spans(const TextEdit& edit) {
+  if (spans_moved) return;
   for (source::Span& s : ctx->spans().rows()) move_span(s, file, edit);
   spans_moved = true;
 }
 
 void Document::State::move_all(const TextEdit& edit) {
   move_spans(edit);
+  move_span(module().span, file, edit);
   for (Member& m : module().members) {
     move_span(m.span, file, edit);
     m.body = edit.moved(m.body);
+    if (m.memo) m.memo->move_cut_off(edit);
   }
   for (MemberFacts& f : facts) {
     move_diagnostics(f.parsing, file, edit);
     move_diagnostics(f.verification, file, edit);
   }
   move_diagnostics(outer, file, edit);
+  move_diagnostics(beside, file, edit);
+  for (cst::LiveTree::Part& part : fixed) {
+    part.begin = edit.moved(part.begin);
+    part.end = edit.moved(part.end);
+  }
   for (ParsedItem& item : result.items) move_span(item.span, file, edit);
 }
 
@@ -520,6 +402,7 @@ bool Document::State::read_function(Member& m, const TextEdit* edit, script::Kee
   if (edit) {
     m.memo->apply(*edit);
     if (m.memo->abandoned()) return false;
+    if (const auto place = live.find(m.kind, m.span.begin)) m.memo->reach(place->end);
     copying.known = m.memo.get();
     m.memo->reload = [this](cst::Kind kind, std::uint32_t begin, std::uint32_t end) {
       cst::Tree tree = live.copy_node(file, kind, begin, tree_options());
@@ -565,10 +448,12 @@ bool Document::State::read_callers(Member& changed, std::vector<Member*>& read) 
   return true;
 }
 
-// Diagnostics of the signature are not repeated when only the body is read.
+// Diagnostics of the signature are not repeated when only the body is read. (That a body lacks its return is told at
+// the name.)
 bool Document::State::has_header_diagnostics(const Member& m) {
   const std::vector<source::Diagnostic>& all = facts[index_of(m)].parsing;
-  return std::any_of(all.begin(), all.end(), [&](const source::Diagnostic& d) { return d.span.begin < m.body; });
+  return std::any_of(all.begin(), all.end(),
+                     [&](const source::Diagnostic& d) { return d.span.begin < m.body && d.id != diag::NoReturn; });
 }
 
 bool Document::State::read_part(const TextEdit& edit, const cst::LiveTree::Changed& changed,
@@ -609,15 +494,17 @@ bool Document::State::read_part(const TextEdit& edit, const cst::LiveTree::Chang
   if (good && !same_face(before, face_of(*m))) good = read_callers(*m, read);
   if (good) module().damaged = has_damage();
   good = good && !(reader->missed_member && (was_damaged || module().damaged));
-  if (good) {
-    read_members.insert(read.begin(), read.end());
-    scope.functions = read_members.size();
-    rebuild_module();
-    verify_parts(read);
-    collect_diagnostics();
-  }
+  if (good) finish(read);
   reader->module = nullptr;
   return good;
+}
+
+void Document::State::finish(const std::vector<Member*>& read) {
+  members_read.insert(read.begin(), read.end());
+  scope.functions = members_read.size();
+  rebuild_module();
+  verify_parts(read);
+  collect_diagnostics();
 }
 
 void Document::State::rebuild_module() {
@@ -626,7 +513,7 @@ void Document::State::rebuild_module() {
   result.module = script::build_module(*reader, module(), broken, result.gaps);
   result.items[0].module = result.module;
   result.items[0].broken = broken;
-  result.ok = outer.empty() && std::none_of(facts.begin(), facts.end(), has_errors);
+  result.ok = outer.empty() && !has_errors_in(beside) && std::none_of(facts.begin(), facts.end(), has_errors);
 }
 
 void Document::State::forget_good(const Member& m) {
@@ -658,6 +545,7 @@ void Document::State::verify_parts(const std::vector<Member*>& read) {
   }
   const ir::VerifyOptions options = verify_options();
   for (std::size_t i = 0; i < members.size(); ++i) {
+    if (members[i].is_gone()) continue;
     MemberFacts& f = facts[i];
     // Rules that need the whole module find nothing more when a part of it is missing.
     const bool holds = f.verified_complete == result.ok || (f.verified_complete && f.verification.empty());
@@ -713,8 +601,10 @@ void Document::State::take_sorted(std::vector<source::Diagnostic> all) {
 void Document::State::collect_diagnostics() {
   diagnostics.clear();
   std::vector<source::Diagnostic> all = outer;
+  all.insert(all.end(), beside.begin(), beside.end());
   FunctionRanges ranges;
   for (std::size_t i = 0; i < facts.size(); ++i) {
+    if (module().members[i].is_gone()) continue;
     const source::Span span = module().members[i].span;
     ranges.emplace_back(span.begin, span.end);
     all.insert(all.end(), facts[i].parsing.begin(), facts[i].parsing.end());
@@ -803,7 +693,8 @@ std::vector<Document::ReadFunction> Document::functions() const {
   const State& s = *state_;
   if (s.reader && !s.read_text)
     for (const script::ModuleState& module : s.reader->modules)
-      for (const Member& m : module.members) out.push_back({m.name, m.function, m.span, m.broken});
+      for (const Member& m : module.members)
+        if (!m.is_gone()) out.push_back({m.name, m.function, m.span, m.broken});
   for (const ParsedItem& item : s.result.items)
     if (item.kind == ItemKind::Function) out.push_back({item.name, item.function, item.span, item.broken});
   return out;

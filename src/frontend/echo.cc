@@ -34,11 +34,11 @@ std::size_t line_of(std::string_view text, const source::Span& span) {
   return at == std::string_view::npos ? 0 : at + 1;
 }
 
-// Where the outermost function that holds an offset begins.
+// Where the outermost function that holds an offset begins; 0: none does.
 std::uint32_t function_at(const FunctionRanges& functions, std::uint32_t offset) {
   const auto after = std::upper_bound(functions.begin(), functions.end(), offset,
                                       [](std::uint32_t o, const auto& range) { return o < range.first; });
-  return after == functions.begin() ? 0 : std::prev(after)->first;
+  return after == functions.begin() || std::prev(after)->second < offset ? 0 : std::prev(after)->first;
 }
 
 // `def f(x: R.Tensor((2, 3)` with a bracket missing: whether the header has a parameter of that name.

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <unordered_map>
 
 #include "onnx/aten/variant.h"
 #include "rldb/ir/op_id.h"
@@ -90,26 +91,41 @@ std::string refusal(const Model& model, const pb::NodeProto& node, std::int64_t 
   return {};
 }
 
-std::vector<OperatorUse> operators_of(const Model& model) {
+std::vector<OperatorUse> operators_of(const Model& model, std::span<const NodeRefusal> refusals) {
+  std::unordered_map<const pb::NodeProto*, const NodeRefusal*> refused;
+  for (const NodeRefusal& r : refusals) refused.emplace(r.node, &r);
   std::map<std::tuple<std::string, std::string, std::int64_t>, OperatorUse> found;
   Walk(model, [&](const pb::NodeProto& node, int index, std::int64_t opset) {
     OperatorUse& use = found[{domain_name(node.domain()), node.op_type(), opset}];
-    if (use.nodes++ == 0)
-      use = {domain_name(node.domain()), node.op_type(), opset, 1, node_label(node, index),
-             refusal(model, node, opset)};
+    const std::string label = node_label(node, index);
+    if (use.nodes++ == 0) {
+      use.domain = domain_name(node.domain());
+      use.name = node.op_type();
+      use.version = opset;
+      use.first_node = label;
+    }
+    std::string why = refusal(model, node, opset);
+    if (const auto by_itself = refused.find(&node); why.empty() && by_itself != refused.end())
+      why = by_itself->second->why;
+    if (why.empty() || use.refused_nodes++ > 0) return;
+    use.refused_node = label;
+    use.refused = std::move(why);
   }).run();
   std::vector<OperatorUse> uses;
   for (auto& [key, use] : found) uses.push_back(std::move(use));
   return uses;
 }
 
-std::string operator_table(const Model& model) {
+std::string operator_table(const Model& model, std::span<const NodeRefusal> refusals) {
   std::string text;
-  for (const OperatorUse& use : operators_of(model))
-    text += fmt::format(
-        "{:24} {:>3} {:>6} {}\n", use.domain == kOnnxDomain ? use.name : use.domain + "." + use.name, use.version,
-        use.nodes,
-        use.refused.empty() ? "translated" : fmt::format("refused (node {}): {}", use.first_node, use.refused));
+  for (const OperatorUse& use : operators_of(model, refusals)) {
+    const std::string some = use.refused_nodes < use.nodes ? fmt::format(" {} of them", use.refused_nodes) : "";
+    text +=
+        fmt::format("{:24} {:>3} {:>6} {}\n", use.domain == kOnnxDomain ? use.name : use.domain + "." + use.name,
+                    use.version, use.nodes,
+                    use.refused.empty() ? "translated"
+                                        : fmt::format("refused{} (node {}): {}", some, use.refused_node, use.refused));
+  }
   return text;
 }
 

@@ -5,10 +5,11 @@
 
 #include <cstring>
 #include <filesystem>
+#include <span>
 
 #include "rldb/runtime/any_contents.h"
 #include "rldb/source/diagnostic_onnx.h"
-#include "rldb/support/file.h"
+#include "rldb/support/random_access.h"
 
 namespace rldb::onnx {
 
@@ -111,7 +112,15 @@ std::optional<std::int64_t> number_of(const std::string& text) {
   return std::stoll(text);
 }
 
-ir::Result<std::string> external_bytes(const pb::TensorProto& t, const std::string& folder) {
+// The part of a file that a tensor lies in.
+struct ExternalPart {
+  support::RandomAccess file;
+  std::uint64_t offset = 0;
+  std::size_t length = 0;
+};
+
+// Only this part is read: all weights of a large model are in one file.
+ir::Result<ExternalPart> external_part(const pb::TensorProto& t, const std::string& folder) {
   std::string location;
   std::int64_t offset = 0, length = -1;
   for (const auto& entry : t.external_data()) {
@@ -130,12 +139,15 @@ ir::Result<std::string> external_bytes(const pb::TensorProto& t, const std::stri
   if (failed) return bad_tensor(t, fmt::format("its data file `{}` is not there", location));
   if (relative.empty() || *relative.begin() == "..")
     return bad_tensor(t, fmt::format("its data file `{}` is a link to outside of the model's folder", location));
-  auto bytes = support::read_regular_file(path.string());
-  if (!bytes.ok()) return bad_tensor(t, fmt::format("its data file `{}`: {}", location, bytes.error().reason));
-  if (std::size_t(offset) > bytes->size()) return bad_tensor(t, "its data begins after the end of its file");
-  const std::size_t rest = bytes->size() - std::size_t(offset);
+  // A pipe is not opened: it might never end.
+  if (!std::filesystem::is_regular_file(path, failed))
+    return bad_tensor(t, fmt::format("its data file `{}` is not a regular file", location));
+  auto file = support::RandomAccess::open(path.string());
+  if (!file.ok()) return bad_tensor(t, fmt::format("its data file `{}`: {}", location, file.error().reason));
+  if (std::uint64_t(offset) > file->size()) return bad_tensor(t, "its data begins after the end of its file");
+  const std::uint64_t rest = file->size() - std::uint64_t(offset);
   if (length > std::int64_t(rest)) return bad_tensor(t, "its data ends after the end of its file");
-  return bytes->substr(std::size_t(offset), length < 0 ? rest : std::size_t(length));
+  return ExternalPart{std::move(file).value(), std::uint64_t(offset), std::size_t(length < 0 ? rest : length)};
 }
 
 }  // namespace
@@ -174,6 +186,21 @@ ir::Result<runtime::Value> tensor_of_raw(const pb::TensorProto& t, const DTypeRo
   return runtime::Value(*made);
 }
 
+ir::Result<runtime::Value> tensor_of_part(const pb::TensorProto& t, const DTypeRow& row, std::int64_t count,
+                                          const ExternalPart& part) {
+  if (std::int64_t(part.length) != raw_size(row, count))
+    return bad_tensor(t, fmt::format("its dims need {} bytes, and it has {}", raw_size(row, count), part.length));
+  std::string packed(row.bits == 4 ? part.length : 0, '\0');
+  const runtime::AnyContents all_is_written;
+  auto made = runtime::Tensor::empty({t.dims().begin(), t.dims().end()}, row.dtype);
+  if (!made.ok()) return bad_tensor(t, made.error().message);
+  const std::span<std::byte> to =
+      row.bits == 4 ? std::as_writable_bytes(std::span(packed)) : std::span((*made)->data(), (*made)->byte_size());
+  if (const auto read = part.file.read(part.offset, to); !read.ok()) return bad_tensor(t, read.error().reason);
+  if (row.bits == 4) unpack(packed, row, count, (*made)->data());
+  return runtime::Value(*made);
+}
+
 // Of data that is as it lies in memory: a tensor of these bytes, if they are worth it.
 std::optional<runtime::Value> without_copy(const pb::TensorProto& t, const DTypeRow& row,
                                            const support::Ref<runtime::Object>& owner) {
@@ -194,12 +221,10 @@ ir::Result<runtime::Value> tensor_value(const pb::TensorProto& t, const std::str
   RLDB_TRY(const DTypeRow* row, row_of(t));
   const auto count = element_count(t);
   if (!count) return bad_tensor(t, "its dims are negative or too large");
-  const bool external = t.data_location() == pb::TensorProto::EXTERNAL;
-  std::string file;
-  if (external) {
-    RLDB_TRY(file, external_bytes(t, folder));
+  if (t.data_location() == pb::TensorProto::EXTERNAL) {
+    RLDB_TRY(const ExternalPart part, external_part(t, folder));
+    return tensor_of_part(t, *row, *count, part);
   }
-  if (external) return tensor_of_raw(t, *row, *count, file);
   if (t.has_raw_data()) {
     if (std::int64_t(t.raw_data().size()) == raw_size(*row, *count))
       if (auto made = without_copy(t, *row, owner)) return *std::move(made);

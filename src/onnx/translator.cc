@@ -44,6 +44,9 @@ constexpr char kNameless = '\1';
 // Nodes that functions of the model and unrolled loops may become: calls in calls multiply.
 constexpr std::size_t kMostExpanded = 300'000;
 
+// Nodes that are reported as not translated: a larger number says no more.
+constexpr std::size_t kMostFailed = 100;
+
 bool has_branches(const pb::GraphProto& graph) {
   for (const auto& node : graph.node())
     for (const auto& a : node.attribute())
@@ -172,14 +175,16 @@ void Translator::record(const Scope& scope, Translation& made) const {
 }
 
 const ir::Module* Translator::run(Translation& made) {
-  if (!check_operators()) return nullptr;
+  const bool known = check_operators();
+  if (!known && options_.asked) return nullptr;
   const pb::GraphProto& graph = model_.proto.graph();
   placed_ = ctx_.node_count();
   for (const auto& input : graph.input())
     for (const auto& d : input.type().tensor_type().shape().dim())
       if (d.has_dim_param()) symbols_.insert(d.dim_param());
   Scope scope;
-  if (!add_inputs(scope)) return nullptr;
+  const bool has_inputs = add_inputs(scope);
+  if (!has_inputs && options_.asked) return nullptr;
   // Branches are not part of dataflow blocks.
   bool branches = has_branches(graph);
   for (const auto& f : model_.proto.functions())
@@ -187,7 +192,7 @@ const ir::Module* Translator::run(Translation& made) {
       for (const auto& a : n.attribute()) branches = branches || a.has_g();
   blocks_.begin_scope();
   if (!branches) blocks_.begin_dataflow();
-  if (!nodes(graph.node(), scope, {})) return nullptr;
+  if (!nodes(graph.node(), scope, {}) || !known || !has_inputs) return nullptr;
   if (!model_.is_exported() && !agrees_with_declared(scope)) return nullptr;
   Exprs results;
   for (const auto& o : graph.output()) {
@@ -327,16 +332,21 @@ bool Translator::add_initialisers(const pb::GraphProto& graph, Scope& scope, boo
 
 bool Translator::add_inputs(Scope& scope) {
   const pb::GraphProto& graph = model_.proto.graph();
-  if (!options_.params_as_inputs && !add_initialisers(graph, scope, false)) return false;
+  bool good = options_.params_as_inputs || add_initialisers(graph, scope, false);
   std::unordered_set<std::string> weights;
   for (const auto& t : graph.initializer()) weights.insert(t.name());
-  for (const auto& input : graph.input())
-    if ((!weights.contains(input.name()) || options_.bound.contains(input.name())) && !add_input(input, scope))
-      return false;
+  for (const auto& input : graph.input()) {
+    if (weights.contains(input.name()) && !options_.bound.contains(input.name())) continue;
+    if (add_input(input, scope)) continue;
+    good = false;
+    lost_.insert(input.name());
+  }
   inputs_ = params_.size();
-  if (options_.params_as_inputs && !add_initialisers(graph, scope, true)) return false;
+  if (options_.params_as_inputs && !add_initialisers(graph, scope, true)) good = false;
+  for (const auto& t : graph.initializer())
+    if (!good && !scope.values.contains(t.name())) lost_.insert(t.name());
   place(nullptr);
-  return true;
+  return good;
 }
 
 // The types that the model declares, beside those of the values: an exporter may have a shape wrong, a dtype that is
@@ -403,15 +413,36 @@ const Expr* Translator::output(const std::string& name, const Scope& scope, std:
 
 template <class Nodes>
 bool Translator::nodes(const Nodes& all, Scope& scope, const Frame& frame) {
+  const bool is_whole = !frame.function && !scope.outer;  // the model's graph
+  bool good = true;
   int index = 0;
   for (const auto& n : all) {
     support::poll();
+    if (is_whole) met_lost_ = false;
     const std::uint32_t first = ctx_.node_count() + 1;
-    if (!node(n, index++, scope, frame)) return false;
+    if (!node(n, index++, scope, frame)) {
+      if (!is_whole || !goes_on_after_failure()) return false;
+      good = false;
+      lose(n, scope);
+      continue;
+    }
     place(&n);
     expansions_[&n].emplace_back(first, ctx_.node_count());
   }
-  return true;
+  return good;
+}
+
+bool Translator::goes_on_after_failure() {
+  return met_lost_ || (!options_.asked && expanded_ <= kMostExpanded && ++failed_ < kMostFailed);
+}
+
+// Marks what the node would have given, or changed in place.
+void Translator::lose(const pb::NodeProto& n, Scope& scope) {
+  lost_.insert(n.output().begin(), n.output().end());
+  lost_.erase(std::string());
+  if (!model_.is_exported() || !changes_in_place(n) || n.input_size() == 0) return;
+  scope.values.erase(n.input(0));
+  lost_.insert(n.input(0));
 }
 
 bool Translator::check_node(const pb::NodeProto& n, int index, const Scope& scope, const Frame& frame) {
@@ -437,6 +468,10 @@ bool Translator::node(const pb::NodeProto& n, int index, Scope& scope, const Fra
   for (const std::string& name : n.input()) {
     const Value* v = name.empty() ? nullptr : scope.find(name);
     if (!v && left_out_.contains(name)) return fail_left_out(name);
+    if (!v && lost_.contains(name)) {
+      met_lost_ = true;
+      return false;
+    }
     if (!v && !name.empty()) {
       out_.add(span_of(n), source::message(diag::OnnxUnknownValue, node_label(n, index), name));
       return false;
@@ -445,6 +480,10 @@ bool Translator::node(const pb::NodeProto& n, int index, Scope& scope, const Fra
   }
   if (const auto* f = model_.function(n.domain(), n.op_type())) return call(n, *f, c.inputs, scope, frame);
   const OperatorRow* row = operator_row(n.domain(), n.op_type());
+  if (!refusal(model_, n, opset(n.domain(), frame)).empty()) {  // reported with all others of its operator
+    met_lost_ = true;
+    return false;
+  }
   c.opset = std::min(opset(n.domain(), frame), kNewestOpset);
   c.target = row->target;
   c.folder = model_.folder;
@@ -461,7 +500,7 @@ bool Translator::node(const pb::NodeProto& n, int index, Scope& scope, const Fra
   const Made made = row->body(c);
   if (!c.wrong_attribute.empty())
     return fail(n, index, refuse(fmt::format("its attribute `{}` is of another kind", c.wrong_attribute)).error);
-  if (!made.ok()) return out_.error_count() > errors ? false : fail(n, index, made.error());
+  if (!made.ok()) return out_.error_count() > errors || met_lost_ ? false : fail(n, index, made.error());
   if (!take_results(n, index, c, *made, scope)) return false;
   if (!model_.is_exported()) return true;
   take_change(n, scope);
@@ -592,6 +631,10 @@ ir::Result<Values> Translator::run_graph(const pb::GraphProto& graph, const Valu
       fail_left_out(o.name());
       return refuse("its graph has errors");
     }
+    if (!v && lost_.contains(o.name())) {
+      met_lost_ = true;
+      return refuse("its graph has errors");
+    }
     if (!v) {
       out_.add({}, source::message(diag::OnnxNoOutput, o.name(), "a graph inside of it"));
       return refuse("its graph has errors");
@@ -633,6 +676,12 @@ void Translator::place(const pb::NodeProto* n) {
 
 bool Translator::fail(const pb::NodeProto& n, int index, const source::Message& m) {
   const std::string label = node_label(n, index);
+  if (options_.refusals)
+    options_.refusals->push_back(
+        {&n, m.id == diag::OnnxNotKnown
+                 ? fmt::format("its operand {} (`{}`) has to be known when the model is translated", m.argument,
+                               m.attribute)
+                 : m.text});
   if (m.id == diag::OnnxNotKnown) {
     if (options_.asked) *options_.asked = m.attribute;
     out_.add(span_of(n), source::message(diag::OnnxNotKnown, label, n.op_type(), m.argument, m.attribute));

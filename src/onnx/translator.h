@@ -64,6 +64,8 @@ class Translator {
   void place(const pb::NodeProto* n);
   source::Span span_of(const pb::NodeProto& n) const;
   bool fail(const pb::NodeProto& n, int index, const source::Message& m);
+  bool goes_on_after_failure();
+  void lose(const pb::NodeProto& n, Scope& scope);
 
   ir::Context& ctx_;
   const Model& model_;
@@ -85,6 +87,10 @@ class Translator {
   std::unordered_set<std::string> symbols_;  // dims of inputs, as they are written
   std::unordered_map<const pb::NodeProto*, std::vector<std::pair<std::uint32_t, std::uint32_t>>> expansions_;
   std::uint32_t placed_ = 0;
+  // Values that nodes which are not translated would have: what reads them is left out without a message.
+  std::unordered_set<std::string> lost_;
+  bool met_lost_ = false;     // the node of the model's graph that is being translated reads one
+  std::size_t failed_ = 0;    // nodes of the model's graph
   std::size_t expanded_ = 0;  // nodes of functions and of graphs inside of nodes
   // Of a program of PyTorch: types of values, and the values of tensors before they were changed in place.
   std::unordered_map<std::string, const pb::TypeProto*> recorded_;

@@ -17,7 +17,7 @@ using nlohmann::json;
 json number(double x) { return std::isfinite(x) ? json(x) : json(std::isnan(x) ? "nan" : x > 0 ? "inf" : "-inf"); }
 
 json of(const TriedInputs& t) {
-  return {{"dims", t.dims}, {"numbers", t.numbers}, {"seeds", t.seeds}, {"inputs", t.inputs}};
+  return {{"dims", t.dims}, {"numbers", t.numbers}, {"seeds", t.seeds}, {"inputs", t.inputs}, {"weights", t.weights}};
 }
 
 json of(const TensorDifference& d) {
@@ -33,6 +33,8 @@ json of(const TensorDifference& d) {
           {"max_ulp", d.max_ulp},
           {"nan", {d.nan_a, d.nan_b}},
           {"infinite", {d.inf_a, d.inf_b}},
+          {"opposite", d.opposite},
+          {"not_finite", d.not_finite},
           {"dtype", runtime::to_string(d.dtype)}};
 }
 
@@ -89,6 +91,8 @@ json of(const Comparison& c) {
           {"tensors", {c.tensors_a, c.tensors_b}},
           {"matched", c.matched},
           {"nan_on_both", c.nan.elements},
+          {"as_meant", c.as_meant},
+          {"overflow", c.overflow},
           {"unchecked", c.unchecked},
           {"tried", of(c.tried)}};
 }

@@ -101,7 +101,11 @@ const ir::PrimFunc* flat_form(ir::Context& ctx, const ir::PrimFunc* f) {
   }
   Build build(ctx);
   const ir::Stmt* body = build.loop("i", total, [&](const ir::Expr* i) {
-    Retarget value(ctx, {}, [&](const ir::BufferLoad* l) { return ctx.load(flat.at(l->buffer), {&i, 1}); });
+    // What the rewriter makes may be a load that was replaced already: a cast to its own dtype.
+    Retarget value(ctx, {}, [&](const ir::BufferLoad* l) -> const ir::Expr* {
+      const auto it = flat.find(l->buffer);
+      return it == flat.end() ? nullptr : ctx.load(it->second, {&i, 1});
+    });
     return ctx.store(flat.at(nest->store->buffer), value.rewrite(nest->store->value), {&i, 1});
   });
   std::vector<ir::NamedAttr> attrs;

@@ -39,9 +39,14 @@ void put(ir::Context& ctx, ValueTable& values, std::string name, Value value) {
 // The newest of a name is the one that later entries mean.
 class SessionNames final : public frontend::OuterNames {
  public:
-  SessionNames(const ValueTable& values, const SymbolTable& symbols) : values_(values), symbols_(symbols) {}
+  SessionNames(ir::Context& ctx, const ValueTable& values, const SymbolTable& symbols)
+      : ctx_(ctx), values_(values), symbols_(symbols) {}
   const ir::Expr* find(std::string_view name) const override {
-    if (const NamedValue* v = values_.find(name)) return v->var;
+    if (const NamedValue* v = values_.find(name)) {
+      // As a number of the text, which constants and dimensions may have: `R.const(i)` in a loop.
+      if (v->value.is(ValueKind::Int) && !symbols_.find(name)) return ctx_.i64(v->value.as_int());
+      return v->var;
+    }
     const ir::Var* const* symbol = symbols_.find(name);
     return symbol ? *symbol : nullptr;
   }
@@ -53,6 +58,7 @@ class SessionNames final : public frontend::OuterNames {
   }
 
  private:
+  ir::Context& ctx_;
   const ValueTable& values_;
   const SymbolTable& symbols_;
 };
@@ -262,7 +268,7 @@ EntryResult Session::enter(std::string_view text, Diagnostics& out, const EntryR
   const ir::Module* staged = module();
   EntryValues values{values_, {}};
   SymbolTable symbols = symbols_;
-  const SessionNames names(values_, symbols_);
+  const SessionNames names(*ctx_, values_, symbols_);
   const frontend::ParseResult parsed = frontend::parse_input(*ctx_, sources_, file, {staged, {}, {}, &names}, out);
   if (!parsed.ok) return result;
 
@@ -350,7 +356,7 @@ std::optional<Value> Session::evaluate_with(std::string_view text, std::span<con
                                             Diagnostics& out, const EntryRunner& run) {
   EntryValues values{values_, {}};
   for (const auto& [name, value] : scope) put(*ctx_, values.named, name, value);
-  const SessionNames names(values.named, symbols_);
+  const SessionNames names(*ctx_, values.named, symbols_);
   const source::FileId file = sources_.add("<expression>", std::string(text));
   const frontend::ParseResult parsed = frontend::parse_input(*ctx_, sources_, file, {module(), {}, {}, &names}, out);
   if (!parsed.ok) return std::nullopt;
@@ -366,7 +372,7 @@ const ir::Type* Session::type_of(std::string_view text, Diagnostics& out) {
     if (const ir::Expr* f = module()->find(text)) return f->type;
   }
   const source::FileId file = sources_.add(fmt::format("<prompt:{}>", ++engines_->entries), std::string(text));
-  const SessionNames names(values_, symbols_);
+  const SessionNames names(*ctx_, values_, symbols_);
   const frontend::ParseResult parsed = frontend::parse_input(*ctx_, sources_, file, {module(), {}, {}, &names}, out);
   if (!parsed.ok || parsed.items.empty()) return nullptr;
   const frontend::ParsedItem& last = parsed.items.back();

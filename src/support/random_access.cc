@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <utility>
 
 #include "rldb/support/cancel.h"
@@ -51,19 +52,29 @@ RandomAccess::~RandomAccess() {
 }
 
 Result<std::string_view, FileError> RandomAccess::read(std::uint64_t at, std::size_t size, std::string& buffer) const {
-  if (fd_ < 0) return (whole_.empty() ? memory_ : std::string_view(whole_)).substr(at, size);
-  constexpr std::size_t kPiece = std::size_t(1) << 24;
+  if (fd_ < 0) return in_memory().substr(at, size);
   buffer.resize(size);
-  for (std::size_t done = 0; done < size;) {
+  if (auto read_all = read(at, std::as_writable_bytes(std::span(buffer))); !read_all.ok())
+    return Failure(read_all.error());
+  return std::string_view(buffer);
+}
+
+Result<Unit, FileError> RandomAccess::read(std::uint64_t at, std::span<std::byte> to) const {
+  if (fd_ < 0) {
+    std::memcpy(to.data(), in_memory().data() + at, to.size());
+    return Unit{};
+  }
+  constexpr std::size_t kPiece = std::size_t(1) << 24;
+  for (std::size_t done = 0; done < to.size();) {
     poll();
-    const std::size_t wanted = std::min(size - done, kPiece);
-    const ssize_t n = ::pread(fd_, buffer.data() + done, wanted, static_cast<off_t>(at + done));
+    const std::size_t wanted = std::min(to.size() - done, kPiece);
+    const ssize_t n = ::pread(fd_, to.data() + done, wanted, static_cast<off_t>(at + done));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return Failure(FileError{path_, error_text(errno), false, 0});
     if (n == 0) return Failure(FileError{path_, "it became shorter while it was read", false, 0});
     done += static_cast<std::size_t>(n);
   }
-  return std::string_view(buffer);
+  return Unit{};
 }
 
 }  // namespace rldb::support

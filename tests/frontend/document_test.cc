@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdio>
+#include <cstdlib>
 #include <set>
 
 #include "frontend/document_check.h"
@@ -21,6 +23,12 @@ struct Edited {
   Document document;
   explicit Edited(std::string_view text) : document(sources, "test.py", std::string(text)) {}
 
+  void insert(std::string_view before, std::string_view text) {
+    const std::size_t at = document.text().find(before);
+    REQUIRE(at != std::string_view::npos);
+    REQUIRE(document.edit(static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(at), text));
+    CHECK(difference(document, sources) == "");
+  }
   // Replaces the first occurrence of `from`.
   void change(std::string_view from, std::string_view to) {
     const std::size_t at = document.text().find(from);
@@ -502,10 +510,11 @@ constexpr std::string_view kPieces[] = {"(",
                                         "\xc3\xa9"};
 
 // The number of edits of a run that were parsed in part.
+template <class Editor = Vandal>
 std::size_t vandalise(std::string_view start, std::uint32_t seed, int edits) {
   source::SourceManager sources;
   Document document(sources, "test.py", std::string(start));
-  Vandal vandal(seed, kPieces);
+  Editor vandal(seed, kPieces);
   std::size_t in_part = 0;
   for (int i = 0; i < edits; ++i) {
     if (document.text().empty()) document.replace_all(std::string(start));
@@ -535,6 +544,119 @@ std::size_t vandalise(std::string_view start, std::uint32_t seed, int edits) {
     if (!check("undone")) return in_part;
   }
   return in_part;
+}
+
+// Whole functions that come and go, and headers that cut them in two.
+class Builder : public Vandal {
+ public:
+  using Vandal::Vandal;
+
+  Change change(std::string_view text) {
+    if (below(4) == 0) return Vandal::change(text);
+    const std::uint32_t at = line_begin(text);
+    if (below(3) > 0) return {at, at, std::string(kPieces[below(std::size(kPieces))])};
+    // From a decorator to the next one.
+    const std::size_t begin = text.find("    @", at);
+    if (begin == std::string_view::npos) return {at, at, ""};
+    const std::size_t end = std::min(text.find("    @", begin + 1), text.size());
+    return {static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end), ""};
+  }
+
+ private:
+  static constexpr std::string_view kPieces[] = {
+      "    @R.function(private=True)\n    def loose(x: R.Tensor((\"n\", 4), \"float32\")):\n        y = "
+      "R.exp(x)\n        return y\n\n",
+      "    @R.function\n    def more(x: R.Tensor((4, 4), \"float32\")) -> R.Tensor((4, 4), \"float32\"):\n        cls "
+      "= "
+      "Module\n        y = cls.loose(x)\n        return y\n",
+      "    @R.function\n    def calls(x: R.Tensor((4, 4), \"float32\")):\n        cls = Module\n        y = "
+      "cls.more(x)\n        return y\n",
+      "    @T.prim_func(private=True, s_tir=True)\n    def kernel(A: T.Buffer((T.int64(4),), \"float32\")):\n        "
+      "for i in range(T.int64(4)):\n            A[i] = T.float32(1)\n",
+      "    @R.function\n    def main(x: R.Tensor((4, 4), \"float32\")):\n",
+      "    @R.function\n    def cut(x: R.Tensor((4, 4), \"float32\")):\n",
+      "    def plain(x):\n",
+      "    def loose(x)\n",
+      "    @R.function\n",
+      "def at_file(x):\n",
+      "class Plain:\n",
+      "class Plain\n",
+      "@I.ir_module\nclass Second:\n",
+      "@R.function\n",
+      "    # a line\n",
+      "    x =\n",
+      "\n",
+  };
+  std::uint32_t line_begin(std::string_view text) {
+    const std::size_t line = text.rfind('\n', below(text.size()));
+    return line == std::string_view::npos ? 0 : static_cast<std::uint32_t>(line + 1);
+  }
+};
+
+TEST_CASE("functions that come and go leave the others as they are") {
+  const std::string added =
+      "    @R.function\n    def more(x: R.Tensor((4, 4), \"float32\")) -> R.Tensor((4, 4), \"float32\"):\n        y = "
+      "R.exp(x)\n        return y\n\n";
+  const std::string header = "    @R.function\n    def main(x";
+  Edited e(kModule);
+  e.insert(header, added);
+  CHECK(!e.document.last_read().whole);
+  CHECK(e.document.last_read().functions == 1);
+  e.change("y = R.exp(x)\n", "y = R.log(x)\n");
+  CHECK(e.document.last_read().statements == 1);
+  // One that calls it is read, too, when it goes.
+  e.change("z = cls.loose(gv)", "z = cls.more(gv)");
+  CHECK(!e.document.last_read().whole);
+  e.change(added.substr(0, added.find("R.exp(x)")) + "R.log(x)\n        return y\n\n", "");
+  CHECK(e.document.diagnostics().error_count() == 1);
+  e.change("z = cls.more(gv)", "z = cls.loose(gv)");
+  CHECK(e.document.result().ok);
+}
+
+TEST_CASE("a function that is typed between others costs what it is") {
+  Edited e(kModule);
+  const std::string header = "    @R.function\n    def main(x";
+  const std::string typed =
+      "    @R.function\n    def more(x: R.Tensor((4, 4), \"float32\")):\n        y = R.exp(x)\n        return y\n";
+  std::size_t at = e.document.text().find(header);
+  std::size_t whole = 0;
+  for (const char c : typed) {
+    const auto place = static_cast<std::uint32_t>(at++);
+    REQUIRE(e.document.edit(place, place, std::string(1, c)));
+    CAPTURE(typed.substr(0, at - e.document.text().find(header)));
+    CHECK(difference(e.document, e.sources) == "");
+    whole += e.document.last_read().whole ? 1 : 0;
+  }
+  CHECK(e.document.result().ok);
+  MESSAGE("read as a whole: " << whole);
+}
+
+TEST_CASE("a header that cuts a function in two, and back") {
+  for (const std::string_view header : {"    def cut(x):\n", "def cut(x):\n", "class Cut:\n"}) {
+    CAPTURE(header);
+    Edited e(kModule);
+    const std::string line = "        u = inner(w)\n";
+    e.insert(line, header);
+    CHECK(!e.document.last_read().whole);
+    e.change(header, "");
+    CHECK(!e.document.last_read().whole);
+    CHECK(e.document.result().ok);
+  }
+}
+
+TEST_CASE("a call of a function that is missing in a text that was longer") {
+  const std::string comment = "        # " + std::string(200, '-') + "\n";
+  const auto function = [](const std::string& name, const std::string& value, const std::string& line) {
+    return "    @R.function\n    def " + name + "(x: R.Tensor((4,), \"float32\")):\n        y = " + value + "\n" +
+           line + "        return y\n\n";
+  };
+  Edited e("from tvm.script import ir as I\nfrom tvm.script import relax as R\n\n@I.ir_module\nclass Module:\n" +
+           function("f", "R.exp(x)", comment) + function("g", "Module.f(x)", ""));
+  e.change(comment, "");
+  e.change("R.exp(x)", "R.exp(x");
+  e.change("Module.f(x)", "Module.missing(x)");
+  e.change("R.exp(x", "R.exp(x)");
+  CHECK(e.document.diagnostics().error_count() == 1);
 }
 
 TEST_CASE("a call of a function that is missing, after an edit of its line was taken back") {
@@ -619,6 +741,21 @@ TEST_CASE("thousands of random edits read like fresh texts") {
   in_part = 0;
   for (std::uint32_t seed = 1; seed <= 6; ++seed) in_part += vandalise(kNested, seed, 200);
   CHECK(in_part > 300);
+  in_part = 0;
+  for (std::uint32_t seed = 1; seed <= 8; ++seed) in_part += vandalise<Builder>(kModule, seed, 200);
+  CHECK(in_part > 300);
+}
+
+// RLDB_EDIT_SEEDS=500-800 tries more of them, which takes minutes.
+TEST_CASE("random edits by the seeds that the environment asks for") {
+  const char* const wanted = std::getenv("RLDB_EDIT_SEEDS");
+  unsigned from = 0, to = 0;
+  if (!wanted || std::sscanf(wanted, "%u-%u", &from, &to) != 2) return;
+  for (std::uint32_t seed = from; seed <= to; ++seed) {
+    (void)vandalise(kModule, seed, 200);
+    (void)vandalise(kNested, seed, 200);
+    (void)vandalise<Builder>(kModule, seed, 200);
+  }
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "frontend/document_check.h"
+#include "frontend/vandal.h"
 #include "golden/golden.h"
 
 namespace rldb::frontend {
@@ -85,6 +86,77 @@ TEST_CASE("the index of an edited document is that of its text") {
       CHECK(edited.marks()[i].kind == fresh.marks()[i].kind);
     }
   }
+}
+
+namespace {
+
+// The first thing in which two indices differ; empty: none.
+std::string index_difference(const TextIndex& a, const TextIndex& b, std::size_t size) {
+  if (a.definitions().size() != b.definitions().size()) return "definitions";
+  for (std::size_t i = 0; i < a.definitions().size(); ++i) {
+    const NameDefinition &x = a.definitions()[i], &y = b.definitions()[i];
+    const bool same = x.kind == y.kind && x.name == y.name && x.at == y.at && x.whole == y.whole &&
+                      x.visible == y.visible && x.owner == y.owner && x.joined == y.joined;
+    if (!same) return "definition of " + x.name;
+  }
+  if (a.marks().size() != b.marks().size()) return "marks";
+  for (std::size_t i = 0; i < a.marks().size(); ++i) {
+    const NameMark &x = a.marks()[i], &y = b.marks()[i];
+    if (!(x.at == y.at) || x.kind != y.kind || x.name != y.name) return "mark at " + std::to_string(x.at.begin);
+  }
+  if (a.regions() != b.regions()) return "regions";
+  if (a.folds() != b.folds()) return "folds";
+  for (std::uint32_t at = 0; at < size; at += 7)
+    if (a.enclosing(at) != b.enclosing(at)) return "nodes around " + std::to_string(at);
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("a statement that becomes another name of the module is not followed") {
+  std::string text =
+      "@I.ir_module\nclass Module:\n    @R.function\n    def f(x: R.Tensor((4,), \"float32\")):\n        cls = Modul\n"
+      "        z = cls.f(x)\n        return z\n";
+  TextIndex index = TextIndex::of(text);
+  const auto at = static_cast<std::uint32_t>(text.find("Modul\n") + 5);
+  text.insert(at, "e");
+  if (!index.follow({at, at, at + 1}, text)) index = TextIndex::of(text);
+  CHECK(index_difference(index, TextIndex::of(text), text.size()) == "");
+}
+
+TEST_CASE("an index that follows the edits of a statement is that of the text") {
+  constexpr std::string_view kPieces[] = {
+      "x",  "lv",      "R.add(x, lv)", "(lv, 2)",          ".shape", "cls.helper(x)",
+      "# ", "float32", "axis=1",       "R.Tensor((4, 4))", "\"n\"",  "m",
+      " = "};
+  std::size_t followed = 0;
+  for (std::uint32_t seed = 1; seed <= 20; ++seed) {
+    testing::Vandal vandal(seed, kPieces);
+    std::string text(testing::kModule);
+    TextIndex index = TextIndex::of(text);
+    for (int i = 0; i < 150; ++i) {
+      const testing::Vandal::Change c = vandal.change(text);
+      const std::string before = text;
+      text.replace(c.begin, c.end - c.begin, c.text);
+      const TextEdit edit{c.begin, c.end, static_cast<std::uint32_t>(c.begin + c.text.size())};
+      if (!index.follow(edit, text)) {
+        text = before;
+        index = TextIndex::of(text);
+        continue;
+      }
+      ++followed;
+      CAPTURE(seed);
+      CAPTURE(before);
+      CAPTURE(text);
+      REQUIRE(index_difference(index, TextIndex::of(text), text.size()) == "");
+      if (vandal.below(3) == 0) continue;
+      text = before;
+      const TextEdit back{edit.begin, edit.new_end, edit.old_end};
+      if (!index.follow(back, text)) index = TextIndex::of(text);
+      REQUIRE(index_difference(index, TextIndex::of(text), text.size()) == "");
+    }
+  }
+  CHECK(followed > 100);
 }
 
 }  // namespace rldb::frontend

@@ -14,9 +14,10 @@ namespace {
 
 namespace pb = ::onnx;
 
-const std::map<std::string, int> kTypes = {
-    {"float", 1},  {"uint8", 2}, {"int8", 3},     {"uint16", 4},  {"int16", 5},     {"int32", 6},         {"int64", 7},
-    {"string", 8}, {"bool", 9},  {"float16", 10}, {"double", 11}, {"bfloat16", 16}, {"float8e4m3fn", 17}, {"int4", 22}};
+const std::map<std::string, int> kTypes = {{"float", 1},   {"uint8", 2},     {"int8", 3},          {"uint16", 4},
+                                           {"int16", 5},   {"int32", 6},     {"int64", 7},         {"string", 8},
+                                           {"bool", 9},    {"float16", 10},  {"double", 11},       {"uint32", 12},
+                                           {"uint64", 13}, {"bfloat16", 16}, {"float8e4m3fn", 17}, {"int4", 22}};
 
 class Reader {
  public:
@@ -97,6 +98,8 @@ class Reader {
         t.add_double_data(std::stod(v));
       else if (t.data_type() == 7)
         t.add_int64_data(std::stoll(v));
+      else if (t.data_type() == pb::TensorProto::UINT32 || t.data_type() == pb::TensorProto::UINT64)
+        t.add_uint64_data(std::stoull(v));
       else
         t.add_int32_data(int(std::stol(v)));
     }

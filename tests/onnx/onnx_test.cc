@@ -332,3 +332,63 @@ TEST_CASE("a tensor's data is a file of the model's folder") {
   CHECK(load("link.bin").find("a link to outside") != std::string::npos);
   CHECK(load("absent.bin").find("is not there") != std::string::npos);
 }
+
+TEST_CASE("of a file with the data of many tensors only a tensor's own part is read") {
+  onnx_pb::ModelProto model;
+  REQUIRE(model.ParseFromString(rldb::onnx::test::model_bytes(kSmall)));
+  auto& w = *model.mutable_graph()->mutable_initializer(0);
+  w.clear_float_data();
+  w.set_data_location(onnx_pb::TensorProto::EXTERNAL);
+  const auto entry = [&](const std::string& key, std::uint64_t value) {
+    auto& e = *w.add_external_data();
+    e.set_key(key);
+    e.set_value(std::to_string(value));
+  };
+  constexpr std::uint64_t kAt = std::uint64_t(1) << 36;  // the file has a hole: read as a whole it would fill memory
+  entry("offset", kAt);
+  entry("length", 3 * sizeof(float));
+  auto& location = *w.add_external_data();
+  location.set_key("location");
+  location.set_value("w.bin");
+  const auto load = [&](std::uint64_t size) {
+    const ModelFile file(model.SerializeAsString());
+    const std::string data = file.folder() + "/w.bin";
+    const float numbers[] = {4, 5, 6};
+    {
+      std::ofstream out(data, std::ios::binary);
+      out.seekp(std::streamoff(kAt));
+      out.write(reinterpret_cast<const char*>(numbers), sizeof numbers);
+    }
+    std::filesystem::resize_file(data, size);
+    session::Session session;
+    source::Diagnostics found;
+    return session.load_file(file.path(), found) ? values_of(session, "1") : errors_of(found);
+  };
+  CHECK(load(kAt + 4096) == "float32(2, 3) 4 5 6 4 5 6");
+  CHECK(load(kAt + 8).find("its data ends after the end of its file") != std::string::npos);
+  CHECK(load(kAt - 8).find("its data begins after the end of its file") != std::string::npos);
+  CHECK(load(kAt + 4).find("its data ends") != std::string::npos);
+}
+
+TEST_CASE("a table shows the nodes that are refused for another reason than their operator") {
+  const std::string bytes = rldb::onnx::test::model_bytes(
+      "opset 18\n"
+      "input x: float[2, m, m]\n"
+      "input y: float[2, 3, 3]\n"
+      "/a/Det: d = Det(x)\n"
+      "/b/Det: e = Det(y)\n"
+      "output d\n"
+      "output e\n");
+  source::Diagnostics found;
+  const auto model = rldb::onnx::read_model("model.onnx", bytes, found);
+  REQUIRE(model);
+  std::vector<rldb::onnx::NodeRefusal> refusals;
+  rldb::onnx::Options options;
+  options.refusals = &refusals;
+  ir::Context ctx;
+  ops::install(ctx);
+  CHECK(rldb::onnx::to_relax(ctx, model, {}, options, found) == nullptr);
+  REQUIRE(refusals.size() == 1);
+  CHECK(rldb::onnx::operator_table(*model, refusals) ==
+        "Det                       18      2 refused 1 of them (node /a/Det): a dim of its operand is not known\n");
+}

@@ -180,3 +180,32 @@ TEST_CASE("smaller models: files are read as they were written") {
   REQUIRE(value.ok());
   CHECK(value->as_tensor().at(3) == 3);
 }
+
+TEST_CASE("smaller models: an operand of a node inside that gives a result of its graph") {
+  Read r(
+      "opset 17\n"
+      "graph row\n"
+      "input i: int64[]\n"
+      "input on: bool[]\n"
+      "input sum: float[2]\n"
+      "next = Add(sum, x)\n"
+      "go = Identity(on)\n"
+      "output go: bool[]\n"
+      "output next: float[2]\n"
+      "end\n"
+      "input x: float[2]\n"
+      "input m: int64[]\n"
+      "y = Loop(m, -, x) {body = graph row}\n"
+      "output y\n");
+  Texts inner;
+  for (const std::string& text : results_of(rldb::onnx::operands_for_nodes(r.model, r.seen)))
+    if (text.find("Loop") != std::string::npos) inner.push_back(text.substr(text.find("input i")));
+  // `x` is a value of the graph around: it is not made a result.
+  CHECK(
+      inner ==
+      Texts{
+          "input i: int64[]; input on: bool[]; input sum: float[2]; go = Identity(on); output go: bool[]; output sum: "
+          "float[2]; output y: ?",
+          "input i: int64[]; input on: bool[]; input sum: float[2]; next = Add(sum, x); output on: bool[]; output "
+          "next: float[2]; output y: ?"});
+}

@@ -145,31 +145,6 @@ TEST_CASE("a restored session has the Relay text before the edit, and passes are
   CHECK(change.changed == std::vector<std::string>{"main"});
 }
 
-TEST_CASE("edits of Relay text at random give the program and the diagnostics of a fresh reading") {
-  for (std::uint32_t seed = 1; seed <= 20; ++seed) {
-    EditedRelay e;
-    std::mt19937 random(seed);
-    std::string text(kRelayText);
-    for (int i = 0; i < 25; ++i) {
-      const std::string next = changed_at_random(text, random);
-      source::Diagnostics found, expected;
-      const bool ok = e.session.edit_text(next, found);
-      NoRelayOutput output;
-      Session fresh({}, &output);
-      const bool fresh_ok = fresh.load_text("test.relay", next, expected);
-      CAPTURE(seed);
-      CAPTURE(next);
-      REQUIRE(ok == fresh_ok);
-      REQUIRE(relay_rendered(found, e.session) == relay_rendered(expected, fresh));
-      if (!ok) continue;
-      text = next;
-      const relay::Module* again = session::relay_text(fresh.program())->module();
-      REQUIRE(!relay::first_difference(e.module(), again));
-      REQUIRE(relay::print(e.module()) == relay::print(again));
-    }
-  }
-}
-
 namespace {
 
 // The place of each function, and of each binding of `main`.
@@ -211,28 +186,43 @@ TEST_CASE("Relay text that is translated to Relax is edited, too") {
   CHECK(places_of(e.session) == places);
 }
 
-TEST_CASE("edits of translated Relay text at random give the module and the diagnostics of a fresh translation") {
-  for (std::uint32_t seed = 1; seed <= 20; ++seed) {
-    EditedRelay e(session::Machine::Relax);
-    std::mt19937 random(seed);
-    std::string text(kRelayText);
-    for (int i = 0; i < 25; ++i) {
-      const std::string next = changed_at_random(text, random);
-      source::Diagnostics found, expected;
-      const bool ok = e.session.edit_text(next, found);
-      NoRelayOutput output;
-      session::Options options = EditedRelay::options(session::Machine::Relax);
-      options.keep_document = false;
-      Session fresh(options, &output);
-      const bool fresh_ok = fresh.load_text("test.relay", next, expected);
-      CAPTURE(seed);
-      CAPTURE(next);
-      REQUIRE(ok == fresh_ok);
-      REQUIRE(relay_rendered(found, e.session) == relay_rendered(expected, fresh));
-      if (!ok) continue;
-      text = next;
-      REQUIRE(ir::print(e.session.module()) == ir::print(fresh.module()));
-      REQUIRE(places_of(e.session) == places_of(fresh));
+namespace {
+
+// What a fresh reading is to have as well.
+std::string program_text(const Session& session, session::Machine machine) {
+  if (machine == session::Machine::Relax) return ir::print(session.module()) + places_of(session);
+  return relay::print(session::relay_text(session.program())->module());
+}
+
+}  // namespace
+
+TEST_CASE("edits of Relay text at random give the program and the diagnostics of a fresh reading, translated or not") {
+  for (const session::Machine machine : {session::Machine::Relay, session::Machine::Relax}) {
+    for (std::uint32_t seed = 1; seed <= 20; ++seed) {
+      EditedRelay e(machine);
+      std::mt19937 random(seed);
+      std::string text(kRelayText);
+      for (int i = 0; i < 25; ++i) {
+        const std::string next = changed_at_random(text, random);
+        source::Diagnostics found, expected;
+        const bool ok = e.session.edit_text(next, found);
+        NoRelayOutput output;
+        session::Options options = EditedRelay::options(machine);
+        options.keep_document = false;
+        Session fresh(options, &output);
+        const bool fresh_ok = fresh.load_text("test.relay", next, expected);
+        CAPTURE(seed);
+        CAPTURE(next);
+        REQUIRE(ok == fresh_ok);
+        REQUIRE(relay_rendered(found, e.session) == relay_rendered(expected, fresh));
+        if (!ok) continue;
+        text = next;
+        if (machine == session::Machine::Relay) {
+          const relay::Module* again = session::relay_text(fresh.program())->module();
+          REQUIRE(!relay::first_difference(e.module(), again));
+        }
+        REQUIRE(program_text(e.session, machine) == program_text(fresh, machine));
+      }
     }
   }
 }

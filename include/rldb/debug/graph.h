@@ -37,9 +37,14 @@ struct BindingGraph {
 // Which version of the functions: the one that runs (or would run), or, of a stopped run, the one that the user wrote.
 enum class GraphOf : std::uint8_t { Running, Written };
 
+// Inner: also the bindings in branches and local functions, of a module. A branch's result is used by the binding of
+// the `if`.
+enum class GraphDepth : std::uint8_t { Outer, Inner };
+
 // Null: that version has no such function.
 std::optional<BindingGraph> binding_graph(Debugger& debugger, session::Session& session, std::string_view function,
-                                          int frame, GraphOf version = GraphOf::Running);
+                                          int frame, GraphOf version = GraphOf::Running,
+                                          GraphDepth depth = GraphDepth::Outer);
 
 struct BindingCost {
   std::vector<std::string> kernels;  // that compute it

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "rldb/frontend/parse.h"
+#include "rldb/frontend/text_edit.h"
 #include "rldb/frontend/text_index.h"
 
 namespace rldb::frontend {
@@ -27,16 +28,6 @@ struct ReadScope {
   bool whole = true;           // the whole text
   std::size_t functions = 0;   // functions that were read again, in part or as a whole
   std::size_t statements = 0;  // statements of Relax functions among them that were
-};
-
-// A replacement of bytes [begin, old_end) by others, which are then [begin, new_end).
-struct TextEdit {
-  std::uint32_t begin = 0;
-  std::uint32_t old_end = 0;
-  std::uint32_t new_end = 0;
-  std::int64_t delta() const { return std::int64_t(new_end) - std::int64_t(old_end); }
-  // Where a place of the old text is in the new one. Of a range that was removed: where it was.
-  std::uint32_t moved(std::uint32_t offset) const;
 };
 
 // Edits that make one text of the other, in ascending order and in offsets of the old text: the lines that differ,

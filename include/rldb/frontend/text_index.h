@@ -7,10 +7,14 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
+
+#include "rldb/frontend/text_edit.h"
 
 namespace rldb::frontend {
 
@@ -73,6 +77,10 @@ class TextIndex {
   // The same of Relay text: its functions count as Relax functions, its types as modules, constructors as constants.
   static TextIndex of_relay(std::string_view text);
 
+  // Follows an edit, if that is within a statement on a line of its own in a Relax function, which binds one variable
+  // before and after it, the same. False: the index has to be made anew. `text` is the one after the edit.
+  bool follow(const TextEdit& edit, std::string_view text);
+
   const std::vector<NameDefinition>& definitions() const { return definitions_; }
   const std::vector<NameMark>& marks() const { return marks_; }
   // TVMScript of the file: its modules and lone functions, in the order of the text.
@@ -89,6 +97,8 @@ class TextIndex {
   std::uint32_t function_at(std::uint32_t offset) const;
   // Names that can be used there, innermost first; of equal ones the one that is meant.
   std::vector<std::uint32_t> visible_at(std::uint32_t offset) const;
+  // What a name means there; kNoName: nothing.
+  std::uint32_t meant_at(std::uint32_t offset, std::string_view name) const;
 
   // Nodes around an offset, the innermost first.
   std::vector<TextRange> enclosing(std::uint32_t offset) const;
@@ -103,7 +113,14 @@ class TextIndex {
   friend TextIndex relay_index_of(Tree tree);
   friend class Document;
 
+  // What a walk learns of a file that a statement does not say.
+  struct Surroundings {
+    std::map<std::string, char> spaces;                           // R, T, I and other names of theirs
+    std::vector<std::pair<std::uint32_t, std::string>> aliases;  // of a module: `cls` of `cls = Module`
+  };
+
   std::unique_ptr<Tree> tree_;
+  Surroundings surroundings_;
   std::vector<NameDefinition> definitions_;
   std::vector<NameMark> marks_;
   std::vector<TextRange> regions_;

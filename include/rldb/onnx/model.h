@@ -8,6 +8,7 @@
 
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -18,6 +19,10 @@
 #include "rldb/source/buffer.h"
 #include "rldb/source/diagnostic.h"
 #include "rldb/support/entry_function.h"
+
+namespace onnx {
+class NodeProto;
+}
 
 namespace rldb::onnx {
 
@@ -34,23 +39,32 @@ ModelRef read_model(std::string_view path, std::string_view bytes, source::Diagn
 // A line for each input, initialiser, node and output; nodes of subgraphs are indented below the node that has them.
 std::string listing(const Model& model);
 
+// A node that is not translated, although others of its operator may be: by its attributes, operands or types.
+struct NodeRefusal {
+  const ::onnx::NodeProto* node = nullptr;  // of the model
+  std::string why;
+};
+
 // One kind of node of a model, of its subgraphs and functions.
 struct OperatorUse {
   std::string domain, name;
   std::int64_t version = 0;  // of the operator, at most that of the model's opset
-  std::size_t nodes = 0;
-  std::string first_node;  // a name, or the index
-  std::string refused;     // why it is not translated; empty: it is
+  std::size_t nodes = 0, refused_nodes = 0;
+  std::string first_node;    // a name, or the index
+  std::string refused_node;  // the first one
+  std::string refused;       // why it is not translated; empty: it is
 };
-// Sorted by domain and name.
-std::vector<OperatorUse> operators_of(const Model& model);
+// Sorted by domain and name. `refusals`: what a translation found (Options::refusals).
+std::vector<OperatorUse> operators_of(const Model& model, std::span<const NodeRefusal> refusals = {});
 // The same as lines of a table.
-std::string operator_table(const Model& model);
+std::string operator_table(const Model& model, std::span<const NodeRefusal> refusals = {});
 
 struct Options {
   bool params_as_inputs = false;  // initialisers become parameters of the function, after the inputs
   Tensors bound;                  // inputs whose values are known: they become constants
-  std::string* asked = nullptr;   // gets the name of an operand whose value would have to be known
+  // Gets the name of an operand whose value would have to be known: the first one, at which the translation ends.
+  std::string* asked = nullptr;
+  std::vector<NodeRefusal>* refusals = nullptr;  // gets the nodes that are not translated
 };
 
 // A node of the model's graph, or of a graph inside.
@@ -92,8 +106,8 @@ struct Translation {
   std::unordered_map<std::uint32_t, std::size_t> node_at;  // by the beginning of the place: nodes, then inner
 };
 
-// The function `main`. `file`: the listing. Null after errors: all operators that are not translated are reported
-// before anything is.
+// The function `main`. `file`: the listing. Null after errors: all operators that are not translated are reported, and
+// all nodes that are not for other reasons, but for those that read what such a node gives.
 std::shared_ptr<const Translation> to_relax(ir::Context& ctx, const ModelRef& model, source::FileId file,
                                             const Options& options, source::Diagnostics& out);
 

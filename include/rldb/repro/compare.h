@@ -80,6 +80,7 @@ struct Comparison {
   std::vector<std::string> kernels;  // programs without a Relax function: those that agree, each run by itself
   bool results_only = false;         // a side ran on the Relay VM, which does not report variables
   NanOnBoth nan;                     // of the results
+  std::string overflow;              // the second side has a lower precision, and its numbers leave the range of that
   std::string unchecked;             // one side leaves a tensor's bounds: how its numbers differ all the same
   TriedInputs tried;
   std::size_t tensors_a = 0, tensors_b = 0, matched = 0;
@@ -97,9 +98,9 @@ Trace record(session::Session& session, const Program& program, Recorder& record
 std::size_t memory_for_copies();
 // The binding-grain comparison of two runs.
 Comparison compare(ir::Context& ctx, const Trace& a, const Trace& b, const Tolerances& tolerances);
-// Of runs that have been recorded; `program` is the one of `b`, of which one computation may be run again (`alone`).
-Comparison compare(session::Session& session, const Trace& a, const Trace& b, const Program& program,
-                   const Tolerances& tolerances);
+// Of runs of two programs that have been recorded; one computation of the second may be run again (`alone`).
+Comparison compare(session::Session& session, const Trace& a, const Trace& b, const Program& first,
+                   const Program& second, const Tolerances& tolerances);
 // `shadow`: a difference is checked in float64.
 Comparison compare(session::Session& session, const Program& a, const Program& b, const Tolerances& tolerances,
                    bool shadow = false);

@@ -160,7 +160,7 @@ class Oracle : public VersionOracle {
  private:
   void hold(pipeline::ModuleRef version) override { session_.set_program(version.as<ir::Module>()); }
   bool start_with_dims(const ir::Module* module);
-  void note_tried(const ir::Module* module, const std::vector<bool>& generated);
+  void note_tried(const ir::Module* module, const std::vector<session::Argument>& arguments);
   runtime::Value find_finite(const ir::Module* module, const std::vector<bool>& generated, runtime::Value result);
   bool start_memory(const ir::Module* module);
   std::optional<Symptom> look_at_memory(const ir::Module* version);

@@ -30,6 +30,8 @@ struct TensorDifference {
   std::uint64_t max_ulp = 0;          // 0 if not defined
   std::int64_t nan_a = 0, nan_b = 0;  // elements that are NaN on this side only
   std::int64_t inf_a = 0, inf_b = 0;
+  std::int64_t opposite = 0;    // infinite on both sides, with other signs
+  std::int64_t not_finite = 0;  // of `different`: not finite on one side or on both
   runtime::DType dtype;
 };
 

@@ -85,6 +85,7 @@ struct Argument {
   std::string parameter;
   runtime::Value value;
   bool generated = false;
+  bool of_model = false;  // the initialiser that this parameter of a model has
 };
 
 // The effects of an entry at the prompt.

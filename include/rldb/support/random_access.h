@@ -1,9 +1,11 @@
 // RandomAccess: the bytes of a file or of a string, read by range. Opening an archive of gigabytes costs what is taken
-// from it, not its size. Used by the readers of tensor files.
+// from it, not its size. Used by the readers of tensor files and
+// of ONNX's external data.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -29,9 +31,12 @@ class RandomAccess {
   // A range that `has`. Bytes of a file are put into `buffer`, and the view is of it; those of memory are not copied.
   // Fails when the file has become shorter. Can be cancelled.
   Result<std::string_view, FileError> read(std::uint64_t at, std::size_t size, std::string& buffer) const;
+  // The same, into memory of the caller.
+  Result<Unit, FileError> read(std::uint64_t at, std::span<std::byte> to) const;
 
  private:
   RandomAccess() = default;
+  std::string_view in_memory() const { return whole_.empty() ? memory_ : std::string_view(whole_); }
 
   std::string path_;
   std::string whole_;        // of a pipe

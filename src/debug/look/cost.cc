@@ -138,13 +138,15 @@ std::optional<BindingCost> cost_of_binding(session::Session& session, const sess
   if (!f || !f->body) return std::nullopt;
   Costing costing(dims);
   bool found = false;
-  for (const ir::BindingBlock* block : f->body->blocks)
-    for (const ir::Binding* b : block->bindings) {
-      support::poll();
-      if (!descends(session.context().origins(), b, binding)) continue;
-      found = true;
-      if (const auto call = kernel_call(build.legal, b->value)) costing.add(*call);
-    }
+  ir::walk(f->body, [&](const ir::Node* n) {
+    const auto* b = ir::as<ir::Binding>(n);
+    if (!b) return true;
+    support::poll();
+    if (!descends(session.context().origins(), b, binding)) return true;
+    found = true;
+    if (const auto call = kernel_call(build.legal, b->value)) costing.add(*call);
+    return true;
+  });
   return found ? std::optional(std::move(costing).take()) : std::nullopt;
 }
 

@@ -20,14 +20,17 @@ constexpr std::size_t kWidth = 120;  // of a binding, in characters
 
 class Builder {
  public:
-  Builder(session::Session& session, BindingGraph& out) : session_(session), out_(out) {}
+  Builder(session::Session& session, BindingGraph& out, GraphDepth depth)
+      : session_(session), out_(out), depth_(depth) {}
 
   void run(const ir::Function* f) {
     for (const ir::Var* p : f->params) add(p, nullptr);
     for (const ir::BindingBlock* block : f->body->blocks)
       for (const ir::Binding* b : block->bindings) {
         support::poll();
-        connect(add(b->var, b), b->value);
+        const int node = add(b->var, b);
+        connect(node, b->value);
+        if (depth_ == GraphDepth::Inner) add_inner(b->value, node);
       }
     for (const ir::Var* v : ir::free_vars(f->body->body))
       if (const auto it = nodes_.find(v); it != nodes_.end()) out_.nodes[std::size_t(it->second)].result = true;
@@ -43,6 +46,21 @@ class Builder {
   }
 
  private:
+  // The bindings in the branches and local functions of a value; their results are what `outer` uses of them.
+  void add_inner(const ir::Expr* value, int outer) {
+    ir::walk(value, [&](const ir::Node* n) {
+      if (const auto* b = ir::as<ir::Binding>(n)) connect(add(b->var, b), b->value);
+      return true;
+    });
+    ir::walk(value, [&](const ir::Node* n) {
+      const auto* branch = ir::as<ir::SeqExpr>(n);
+      if (!branch) return true;
+      for (const ir::Var* v : ir::free_vars(branch->body))
+        if (const auto it = nodes_.find(v); it != nodes_.end() && it->second > outer)
+          out_.nodes[std::size_t(it->second)].users.push_back(outer);
+      return true;
+    });
+  }
   int add(const ir::Var* var, const ir::Binding* b) {
     GraphNode n;
     n.name = var->name;
@@ -69,6 +87,7 @@ class Builder {
 
   session::Session& session_;
   BindingGraph& out_;
+  const GraphDepth depth_;
   std::unordered_map<const ir::Var*, int> nodes_;
 };
 
@@ -90,7 +109,7 @@ static std::optional<BindingGraph> of_code(std::shared_ptr<const session::Build>
 }
 
 std::optional<BindingGraph> binding_graph(Debugger& debugger, session::Session& session, std::string_view function,
-                                          int frame, GraphOf version) {
+                                          int frame, GraphOf version, GraphDepth depth) {
   const auto build = debugger.build();
   const ir::Module* module = version == GraphOf::Written ? debugger.written_module()
                              : build                     ? build->source
@@ -101,7 +120,7 @@ std::optional<BindingGraph> binding_graph(Debugger& debugger, session::Session& 
     return version == GraphOf::Running ? of_code(build, session, std::move(graph), debugger, frame) : std::nullopt;
   const auto* f = ir::as<ir::Function>(module->find(function));
   if (!f || !f->body) return std::nullopt;
-  Builder(session, graph).run(f);
+  Builder(session, graph, depth).run(f);
   const Position where = debugger.function_position(frame);
   if (where.pc < 0) return graph;
   for (GraphNode& n : graph.nodes)

@@ -63,7 +63,7 @@ bool same_plain(const Value& a, const Value& b, const ToleranceOf& tolerance) {
   if (a.is(ValueKind::Float)) {
     const double x = a.as_float(), y = b.as_float();
     const Tolerance t = tolerance(runtime::DType::Float(64));
-    const bool near = std::abs(x - y) <= t.atol + t.rtol * std::abs(y);
+    const bool near = std::isfinite(x) && std::isfinite(y) && std::abs(x - y) <= t.atol + t.rtol * std::abs(y);
     return near || std::bit_cast<std::uint64_t>(x) == std::bit_cast<std::uint64_t>(y);
   }
   if (a.is(ValueKind::String)) return a.as_string() == b.as_string();

@@ -158,14 +158,38 @@ TreePtr parse_text(TSParser* parser, const TSTree* old, std::string_view text, G
   return parse_within_limits(parser, old, within_limits(text, nullptr, grammar) ? text : std::string_view());
 }
 
-TSInputEdit difference(std::string_view before, std::string_view after) {
-  const std::size_t begin = shared_head(before, after);
-  const std::size_t tail = shared_tail(before, after, std::min(before.size(), after.size()) - begin);
-  const std::size_t old_end = before.size() - tail, new_end = after.size() - tail;
+static TSInputEdit edit_of(std::string_view before, std::string_view after, std::size_t begin, std::size_t old_end,
+                           std::size_t new_end) {
   const TSPoint start = advanced({0, 0}, before, 0, begin);
   return {static_cast<std::uint32_t>(begin),       static_cast<std::uint32_t>(old_end),
           static_cast<std::uint32_t>(new_end),     start,
           advanced(start, before, begin, old_end), advanced(start, after, begin, new_end)};
+}
+
+TSInputEdit difference(std::string_view before, std::string_view after) {
+  const std::size_t begin = shared_head(before, after);
+  const std::size_t tail = shared_tail(before, after, std::min(before.size(), after.size()) - begin);
+  return edit_of(before, after, begin, before.size() - tail, after.size() - tail);
+}
+
+// The tokens that end a line and its blocks have no width where a block ends: they stand where the padding of the next
+// function begins, and the runtime, which looks for what it can reuse at a place, passes over that function while it
+// looks for the line end. So an edit beside a line end takes in the blanks around it, as if they had been typed again,
+// and the character before them, which gets what is typed.
+TSInputEdit difference_for_runtime(std::string_view before, std::string_view after) {
+  constexpr std::string_view kBlanks = " \t\r\f\v", kSpace = " \t\r\f\v\n";
+  std::size_t begin = shared_head(before, after);
+  std::size_t tail = shared_tail(before, after, std::min(before.size(), after.size()) - begin);
+  const std::string_view head = after.substr(0, begin);
+  const std::size_t line_end = std::min(after.find_first_not_of(kBlanks, after.size() - tail), after.size());
+  const std::size_t code = head.find_last_not_of(kBlanks);
+  const bool ends_line = line_end == after.size() || after[line_end] == '\n';
+  const bool begins_line = code == std::string_view::npos || head[code] == '\n';
+  if (!ends_line && !begins_line) return edit_of(before, after, begin, before.size() - tail, after.size() - tail);
+  if (ends_line) tail = after.size() - std::min(after.find_first_not_of(kSpace, line_end), after.size());
+  const std::size_t last = head.find_last_not_of(kSpace);
+  begin = last == std::string_view::npos ? 0 : last;
+  return edit_of(before, after, begin, before.size() - tail, after.size() - tail);
 }
 
 namespace {
@@ -215,7 +239,7 @@ Parses by_itself(std::string_view text) {
 TreePtr parse_changed(TSParser* parser, const TSTree* tree, std::string_view old_text, std::string_view text) {
   // On a copy (which shares everything): a cancelled parse leaves the tree that fits the text.
   const TreePtr edited(ts_tree_copy(tree));
-  const TSInputEdit edit = difference(old_text, text);
+  const TSInputEdit edit = difference_for_runtime(old_text, text);
   ts_tree_edit(edited.get(), &edit);
   // (ts_tree_get_changed_ranges would tell where the syntax differs, in a time that grows with the text.)
   return parse_within_limits(parser, edited.get(), text);
@@ -496,6 +520,57 @@ TSNode LiveTree::Impl::find(Kind kind, std::uint32_t begin, Place& place) const 
     ++place.depth;
     if (!goto_child(&cursor.at, begin)) return {};
   }
+}
+
+namespace {
+
+TSNode field_of(TSNode node, std::string_view name) {
+  return ts_node_child_by_field_name(node, name.data(), static_cast<std::uint32_t>(name.size()));
+}
+
+LiveTree::Part part_of(TSNode node, Kind kind) {
+  LiveTree::Part part;
+  part.kind = kind;
+  part.begin = ts_node_start_byte(node);
+  part.end = ts_node_end_byte(node);
+  if (const TSNode name = field_of(node, "name"); !ts_node_is_null(name)) {
+    part.name_begin = ts_node_start_byte(name);
+    part.name_end = ts_node_end_byte(name);
+  }
+  const TSNode body = field_of(node, "body");
+  part.body = ts_node_is_null(body) ? part.end : ts_node_start_byte(body);
+  part.plain = ts_node_is_null(field_of(node, "decorator")) && ts_node_is_null(field_of(node, "superclasses"));
+  return part;
+}
+
+std::vector<LiveTree::Part> parts_in(TSNode parent, Grammar grammar) {
+  std::vector<LiveTree::Part> out;
+  Cursor cursor(parent);
+  if (!ts_tree_cursor_goto_first_child(&cursor.at)) return out;
+  do {
+    const TSNode node = ts_tree_cursor_current_node(&cursor.at);
+    const Kind kind = language(grammar).kind_of(node);
+    if (ts_node_is_named(node) && kind != Kind::Comment) out.push_back(part_of(node, kind));
+  } while (ts_tree_cursor_goto_next_sibling(&cursor.at));
+  return out;
+}
+
+}  // namespace
+
+std::vector<LiveTree::Part> LiveTree::parts() const { return parts_in(impl_->root(), impl_->grammar); }
+
+std::vector<LiveTree::Part> LiveTree::parts(const Part& of_class) const {
+  Place place;
+  const TSNode node = impl_->find(of_class.kind, of_class.begin, place);
+  const TSNode body = ts_node_is_null(node) ? node : field_of(node, "body");
+  return ts_node_is_null(body) ? std::vector<Part>() : parts_in(body, impl_->grammar);
+}
+
+std::optional<std::vector<std::uint32_t>> LiveTree::damaged_statements() const {
+  if (ts_node_has_error(impl_->root())) return std::nullopt;
+  std::vector<std::uint32_t> begins;
+  for (const Statement& s : impl_->reading.cut_out.statements) begins.push_back(s.begin);
+  return begins;
 }
 
 bool LiveTree::has_error() const {

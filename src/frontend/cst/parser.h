@@ -85,6 +85,18 @@ class LiveTree {
   };
   // The outermost node of that kind that begins there.
   std::optional<Place> find(Kind kind, std::uint32_t begin) const;
+  // The statements at the top of the text, or of the body of a class there, without their insides.
+  struct Part {
+    Kind kind = Kind::Other;
+    std::uint32_t begin = 0, end = 0;
+    std::uint32_t name_begin = 0, name_end = 0;  // equal: it has none
+    std::uint32_t body = 0;                      // where its block begins
+    bool plain = false;                          // without decorators and superclasses
+  };
+  std::vector<Part> parts() const;
+  std::vector<Part> parts(const Part& of_class) const;
+  // Where the statements begin that were cut out; nullopt: the tree has errors besides.
+  std::optional<std::vector<std::uint32_t>> damaged_statements() const;
   // The subtree of that node alone; empty when there is none, or when known statements are not where they
   // were.
   Tree copy_node(source::FileId file, Kind kind, std::uint32_t begin, const TreeOptions& options = {}) const;

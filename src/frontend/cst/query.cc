@@ -164,7 +164,7 @@ struct EntryTree::State {
     if (!cst::within_limits(now) || cst::find_many_without_block(now)) return nullptr;
     auto next = std::make_unique<const std::string>(now);
     if (text) {
-      const TSInputEdit edit = cst::difference(*text, *next);
+      const TSInputEdit edit = cst::difference_for_runtime(*text, *next);
       tree.edit({edit.start_byte, edit.old_end_byte, edit.new_end_byte}, *next);
     } else {
       tree.reset(*next);

@@ -30,6 +30,8 @@ TreePtr parse_or_cancel(TSParser* parser, const TSTree* old, std::string_view te
 TreePtr parse_text(TSParser* parser, const TSTree* old, std::string_view text, Grammar grammar = Grammar::TvmScript);
 // The one change that turns one text into another.
 TSInputEdit difference(std::string_view before, std::string_view after);
+// The same as an edit of a tree.
+TSInputEdit difference_for_runtime(std::string_view before, std::string_view after);
 
 // A statement of a text, and a line behind it: recovery from an error at its end needs something to go on with. `alone`
 // (null: not wanted) becomes the text of the tree.

@@ -14,6 +14,10 @@ struct TextIndex::Tree {
 
   // The text is not needed afterwards, and may not outlive the index.
   void note_lines();
+  // The row of a binding; 0: none is there.
+  std::uint32_t find_binding(TextRange at) const;
+  // Puts another one in its place, whose rows are those of a file that has nothing else.
+  void replace(std::uint32_t row, const cst::Tree& binding);
 };
 
 // `tree.text` is that of the whole file.

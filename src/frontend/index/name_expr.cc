@@ -62,6 +62,7 @@ std::uint32_t NameWalk::define(NameKind kind, TextRange at, std::string_view nam
 std::uint32_t NameWalk::find(std::string_view name, const Scope& scope) const {
   for (const Scope* s = &scope; s; s = s->outer)
     if (const auto it = s->names.find(name); it != s->names.end()) return it->second;
+  if (alone_at_) return out_.meant_at(*alone_at_, name);
   for (const Members* m : {static_cast<const Members*>(members_), &file_})
     if (const auto it = m->names.find(name); it != m->names.end()) return it->second;
   return kNoName;

@@ -163,6 +163,33 @@ void NameWalk::walk_file() {
       walk_function(s, nullptr, file_.by_place.at(s.child(Field::Name).row().begin));
     }
   }
+  for (const auto& [name, space] : spaces_) out_.surroundings_.spaces.emplace(name, space);
+  finish();
+}
+
+void NameWalk::walk_alone(Node binding, std::uint32_t owner) {
+  alone_at_ = binding.row().begin;
+  for (const auto& [name, space] : out_.surroundings_.spaces) spaces_[name] = space;
+  bound_.assign(out_.definitions_.size(), true);
+  loose_.assign(out_.definitions_.size(), false);
+  Members members;
+  members_ = &members;
+  std::uint32_t module = owner;
+  while (module != kNoName && out_.definitions_[module].kind != NameKind::Module)
+    module = out_.definitions_[module].owner;
+  if (module != kNoName) {
+    members.name = out_.definitions_[module].name;
+    members.module = module;
+    for (std::uint32_t i = 0; i < out_.definitions_.size(); ++i)
+      if (out_.definitions_[i].owner == module) members.names.emplace(out_.definitions_[i].name, i);
+    for (const auto& [of, alias] : out_.surroundings_.aliases)
+      if (of == module) members.aliases.push_back(alias);
+  }
+  Scope scope;
+  scope.owner = owner;
+  scope.function = true;
+  scope.range = {binding.row().begin, binding.row().end};
+  walk_binding(binding, scope);
   finish();
 }
 
@@ -182,6 +209,7 @@ void NameWalk::walk_module(Node n) {
   Members* const before = std::exchange(members_, &members);
   walk_members(body, module);
   members_ = before;
+  for (const std::string_view alias : members.aliases) out_.surroundings_.aliases.emplace_back(module, alias);
 }
 
 void NameWalk::add_members(Node body, std::uint32_t owner, Members& members) {

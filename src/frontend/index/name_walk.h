@@ -6,6 +6,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -19,6 +20,8 @@ class NameWalk {
  public:
   NameWalk(const cst::Tree& tree, TextIndex& out);
   void walk_file();
+  // A binding of a function whose file was walked before into the same index, on a tree of it alone at its place.
+  void walk_alone(cst::Node binding, std::uint32_t owner);
 
  private:
   using Node = cst::Node;
@@ -87,7 +90,8 @@ class NameWalk {
   Members file_;
   Members* members_ = nullptr;  // of the module being walked
   Dims dims_ = Dims::Use;
-  std::vector<bool> bound_;  // by definition: of a symbol, whether something binds it
+  std::optional<std::uint32_t> alone_at_;  // of walk_alone: names are those that the index has there
+  std::vector<bool> bound_;                // by definition: of a symbol, whether something binds it
   std::vector<bool> loose_;  // a symbol whose place so far is a declaration or a part of a dimension
 };
 

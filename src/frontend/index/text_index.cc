@@ -87,6 +87,14 @@ std::vector<std::uint32_t> TextIndex::visible_at(std::uint32_t offset) const {
   return out;
 }
 
+std::uint32_t TextIndex::meant_at(std::uint32_t offset, std::string_view name) const {
+  for (std::uint32_t i = static_cast<std::uint32_t>(definitions_.size()); i-- > 0;) {
+    const NameDefinition& d = definitions_[i];
+    if (d.visible.begin <= offset && offset <= d.visible.end && d.kind != NameKind::Block && d.name == name) return i;
+  }
+  return kNoName;
+}
+
 std::vector<TextRange> TextIndex::enclosing(std::uint32_t offset) const {
   std::vector<TextRange> out;
   if (!tree_) return out;

@@ -2,6 +2,7 @@
 #include "frontend/script/memo.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "frontend/script/reader.h"
 
@@ -72,9 +73,42 @@ bool BodyMemo::next(cst::KnownStatements::Statement& statement) {
   return true;
 }
 
+void BodyMemo::reach(std::uint32_t end) {
+  const auto behind = std::lower_bound(statements_.begin(), statements_.end(), end,
+                                       [](const Statement& s, std::uint32_t at) { return s.begin < at; });
+  if (behind != statements_.end()) {
+    cut_off_.assign(behind, statements_.end());
+    statements_.erase(behind, statements_.end());
+    // Which names its values in between get depends on the function's text, which is another one when it comes back.
+    for (Statement& s : cut_off_)
+      if (s.temporaries_before != s.temporaries_after || s.inner_temporaries > 0 || s.declares) s.fresh = true;
+    std::erase_if(cut_off_, [](const Statement& s) { return s.touched; });
+    return;
+  }
+  if (cut_off_.empty() || cut_off_.front().begin >= end) return;
+  if (statements_.empty() || statements_.back().end <= cut_off_.front().begin) {
+    cut_off_.front().adjacent = false;
+    statements_.insert(statements_.end(), cut_off_.begin(), cut_off_.end());
+  }
+  cut_off_.clear();
+}
+
+void BodyMemo::move_cut_off(const TextEdit& edit) {
+  bool behind = false;
+  for (Statement& s : cut_off_) {
+    if (s.end <= edit.begin) continue;
+    s.touched = s.begin < edit.old_end || s.begin == edit.begin;
+    if (!std::exchange(behind, true)) s.adjacent = false;
+    s.begin = edit.moved(s.begin);
+    s.end = edit.moved(s.end);
+  }
+  std::erase_if(cut_off_, [](const Statement& s) { return s.touched; });
+}
+
 void BodyMemo::begin(bool whole) {
   whole_ = whole;
   if (whole) {
+    cut_off_.clear();
     kept_.clear();
     abandoned_ = false;
     uses_.clear();
@@ -99,6 +133,7 @@ void BodyMemo::begin(bool whole) {
   }
   if (whole) outputs_.clear();
   block_ = 0;
+  other_outputs_ = false;
   read_count_ = 0;
   last_record_ = 0;
   function_->scope.rewind(start_);
@@ -123,7 +158,8 @@ void BodyMemo::finish(const std::vector<source::Span>& places) {
 // Pools contain leftovers of statements of earlier readings.
 void BodyMemo::compact() {
   std::size_t live = 0;
-  for (const Statement& s : statements_) live += s.use_count + s.definition_count + s.left_count + s.binding_count;
+  for (const auto* all : {&statements_, &cut_off_})
+    for (const Statement& s : *all) live += s.use_count + s.definition_count + s.left_count + s.binding_count;
   if (uses_.size() + definitions_.size() + left_.size() + bindings_.size() <= 2 * live + 4096) return;
   const auto move = [](auto& from, auto& to, std::uint32_t& at, std::uint32_t count) {
     const auto begin = from.begin() + at;
@@ -134,12 +170,13 @@ void BodyMemo::compact() {
   std::vector<Definition> definitions;
   std::vector<LeftName> left;
   std::vector<const ir::Binding*> bindings;
-  for (Statement& s : statements_) {
-    move(uses_, uses, s.uses, s.use_count);
-    move(definitions_, definitions, s.definitions, s.definition_count);
-    move(left_, left, s.left, s.left_count);
-    move(bindings_, bindings, s.bindings, s.binding_count);
-  }
+  for (auto* all : {&statements_, &cut_off_})
+    for (Statement& s : *all) {
+      move(uses_, uses, s.uses, s.use_count);
+      move(definitions_, definitions, s.definitions, s.definition_count);
+      move(left_, left, s.left, s.left_count);
+      move(bindings_, bindings, s.bindings, s.binding_count);
+    }
   uses_.swap(uses);
   definitions_.swap(definitions);
   left_.swap(left);
@@ -210,10 +247,13 @@ bool BodyMemo::replay(Reader& r, cst::Node& at, Body& body, bool adjacent,
                       const std::function<bool(std::string_view)>& makes_output) {
   const Statement& s = record_of(at);
   bool good = s.dataflow == body.in_dataflow() && finds_the_same(s) && gets_the_same_names(s, body);
-  for (std::uint32_t i = 0; good && s.output && i < s.definition_count; ++i) {
+  const bool may_be_output = s.output || (s.dataflow && other_outputs_);
+  bool output = false;
+  for (std::uint32_t i = 0; good && may_be_output && i < s.definition_count; ++i) {
     const Definition& d = definitions_[s.definitions + i];
     const auto* v = ir::as<ir::Var>(d.value);
     good = v && v->is_dataflow() != makes_output(name_of(d.slot));
+    output = output || is_output(d.slot);
   }
   if (!good) {
     give_up_variables(s);
@@ -242,6 +282,7 @@ bool BodyMemo::replay(Reader& r, cst::Node& at, Body& body, bool adjacent,
   if (s.temporaries_after != s.temporaries_before || s.inner_temporaries > 0) note_written_names(body);
   made_.push_back(s);
   made_.back().adjacent = adjacent;
+  if (may_be_output) made_.back().output = output;
   return true;
 }
 
@@ -325,9 +366,11 @@ void BodyMemo::outputs(std::vector<std::string> names) {
   ++block_;
   if (whole_) {
     outputs_.push_back(std::move(names));
-  } else if (block_ > outputs_.size() || outputs_[block_ - 1] != names) {
+  } else if (block_ > outputs_.size()) {
     abandoned_ = true;
-    outputs_.resize(std::max(block_, outputs_.size()));
+    outputs_.resize(block_);
+  } else if (other_outputs_ = outputs_[block_ - 1] != names; other_outputs_) {
+    outputs_[block_ - 1] = std::move(names);
   }
 }
 

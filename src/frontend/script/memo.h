@@ -7,8 +7,8 @@
 // binding takes over the variable of the old one when name and type are the same, so that its users are kept as well.
 //
 // Not kept ("fresh"): statements with a diagnostic, those next to damage, and those that define something other than a
-// value. An attempt is abandoned (`abandoned`) when the edit changes the meaning of distant statements: outputs of a
-// dataflow block, dtypes of symbolic variables. The function is then read as a whole.
+// value. An attempt is abandoned (`abandoned`) when the edit changes the meaning of distant statements: the number of
+// dataflow blocks, dtypes of symbolic variables. The function is then read as a whole.
 // Used by relax/body.cc while reading, filled and queried by document.cc.
 #pragma once
 
@@ -39,6 +39,11 @@ class BodyMemo final : public cst::KnownStatements {
   void start();
   // Before the body is read again: ranges follow the edit, statements that it touched are marked.
   void apply(const TextEdit& edit);
+  // And the function ends there now. A header that is typed into its body cuts statements off; they are known again when
+  // the function takes them back.
+  void reach(std::uint32_t end);
+  // An edit anywhere in the text: statements that were cut off follow it.
+  void move_cut_off(const TextEdit& edit);
   bool keeps(const cst::KnownStatements::Statement& statement) override;
   bool next(cst::KnownStatements::Statement& statement) override;
   // Begins a reading of the body; `whole`: nothing is kept.
@@ -131,6 +136,7 @@ class BodyMemo final : public cst::KnownStatements {
   std::vector<Scope::Entry> start_;
   std::size_t start_symbols_ = 0;
   std::vector<Statement> statements_;  // of the last reading, in order
+  std::vector<Statement> cut_off_;     // of an earlier one
   // Pools that the statements point into; grown by each reading, now and then compacted.
   std::vector<Use> uses_;
   std::vector<Definition> definitions_;
@@ -151,6 +157,7 @@ class BodyMemo final : public cst::KnownStatements {
   std::size_t current_bindings_ = 0;
   std::uint32_t scope_size_ = 0;
   std::size_t block_ = 0;
+  bool other_outputs_ = false;  // the block has others than when its statements were read
   std::size_t read_count_ = 0;
   mutable std::size_t last_record_ = 0;                // where record_of looked last
   TemporaryNames written_names_, made_written_names_;  // of the last reading, of this one; if it had temporaries
@@ -164,7 +171,7 @@ class BodyMemo final : public cst::KnownStatements {
 template <class F>
 void BodyMemo::for_each_output(cst::Node kept, F&& f) const {
   const Statement& s = record_of(kept);
-  if (!s.output) return;
+  if (!s.output && !other_outputs_) return;
   for (std::uint32_t i = 0; i < s.definition_count; ++i) f(name_of(definitions_[s.definitions + i].slot));
 }
 

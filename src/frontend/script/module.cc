@@ -27,6 +27,23 @@ namespace rldb::frontend::script {
 Member::Member() = default;
 Member::~Member() = default;
 
+const Member& ModuleState::first_member() const {
+  const Member* first = nullptr;
+  for (const Member& m : members)
+    if (!m.is_gone() && (!first || m.span.begin < first->span.begin)) first = &m;
+  return *first;
+}
+
+source::Message undecorated_function(std::string_view name) {
+  return source::message(diag::UndecoratedFunction, name).with_hint("put `@R.function` or `@T.prim_func` above it");
+}
+
+bool lacks_decorator(std::string_view body_of_class) { return body_of_class.find('@') != std::string_view::npos; }
+
+source::Message undecorated_module(std::string_view name) {
+  return source::message(diag::UndecoratedModule, name).with_hint("put `@I.ir_module` above it");
+}
+
 bool is_function(Kind k) { return k == Kind::RelaxFunction || k == Kind::PrimFunc || k == Kind::PythonFunction; }
 
 void Reader::note_lost_callee() {
@@ -287,7 +304,8 @@ Val module_member(Reader& r, std::string_view name, Node at) {
   }
   std::vector<std::string_view> names;
   if (r.module)
-    for (const Member& m : r.module->members) names.push_back(m.name);
+    for (const Member& m : r.module->members)
+      if (!m.is_gone()) names.push_back(m.name);
   if (r.env && r.env->module)
     for (const ir::ModuleEntry& e : r.env->module->entries) names.push_back(e.name);
   const std::string_view near = source::nearest(name, names);
@@ -415,8 +433,7 @@ void read_class_statement(Reader& r, ModuleState& m, Node s) {
         add_member(r, m, s.child(Field::Name).text(), s.child(Field::Name), s);
         return;
       }
-      r.error_hint(s.child(Field::Name), "put `@R.function` or `@T.prim_func` above it", diag::UndecoratedFunction,
-                   s.child(Field::Name).text());
+      r.report(s.child(Field::Name).span(), undecorated_function(s.child(Field::Name).text()));
       return;
     case cst::StatementKind::MacroDefinition:
       return define_macro(r, s);
@@ -757,9 +774,8 @@ ParseResult read_file(Reader& r, const cst::Tree& tree) {
   for (Node s : statements) {
     if (!s.is(Kind::Module)) continue;
     if (!is_tvm_class(r, s)) {
-      if (s.child(Field::Body).text().find("@") != std::string_view::npos)
-        r.error_hint(s.child(Field::Name), "put `@I.ir_module` above it", diag::UndecoratedModule,
-                     s.child(Field::Name).text());
+      if (lacks_decorator(s.child(Field::Body).text()))
+        r.report(s.child(Field::Name).span(), undecorated_module(s.child(Field::Name).text()));
       continue;
     }
     saw_class = true;

@@ -89,6 +89,8 @@ struct Member {
   bool broken_signature = false;           // of a Relax function
   bool lost_parameters = false;            // some of its signature could not be read: calls are not checked against it
   bool lost_definitions = false;           // values of functions that could not be read: uses of them lack a definition
+  // An edit removed it. (Its place is kept, as others may point to it.)
+  bool is_gone() const { return name.empty(); }
 };
 
 struct ModuleState {
@@ -108,6 +110,9 @@ struct ModuleState {
   std::unordered_map<std::string_view, std::size_t> fresh_outputs;
   int reading_depth = 0;
   std::vector<Member*> reading;  // those whose bodies are being read, each on behalf of the one before
+
+  // In the order of the text.
+  const Member& first_member() const;
 };
 
 struct Metadata;

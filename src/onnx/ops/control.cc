@@ -130,7 +130,7 @@ ir::Result<LoopOf> loop_of(NodeContext& c) {
   if (std::size_t(loop.body->input_size()) != loop.carried + 2 || outputs < loop.carried + 1)
     return refuse("its body has not the values that it carries");
   loop.scanned = outputs - 1 - loop.carried;
-  if (c.has(0) && c.known(0)) {
+  if (c.is_literal(0)) {
     RLDB_TRY(const double steps, c.real_in(0, 0));
     loop.steps = std::int64_t(steps);
   }

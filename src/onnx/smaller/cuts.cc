@@ -180,6 +180,37 @@ bool read_operand_of_result(Model& model, int node, int operand) {
   return true;
 }
 
+// An input, an initialiser, or what a node gives: a value of the graph around may not be a result.
+bool is_given_inside(const Body& body, const std::string& name) {
+  const auto named = [&](const auto& x) { return x.name() == name; };
+  if (std::any_of(body.nodes->begin(), body.nodes->end(), [&](const auto& n) {
+        return std::find(n.output().begin(), n.output().end(), name) != n.output().end();
+      }))
+    return true;
+  if (body.function) {
+    const auto& inputs = body.function->input();
+    return std::find(inputs.begin(), inputs.end(), name) != inputs.end();
+  }
+  const pb::GraphProto& graph = *body.graph;
+  return std::any_of(graph.input().begin(), graph.input().end(), named) ||
+         std::any_of(graph.initializer().begin(), graph.initializer().end(), named);
+}
+
+// The same of a node inside that gives a result of its body: the operand is that result then.
+bool read_inner_operand(const Body& body, int node, int operand) {
+  const pb::NodeProto& n = body.nodes->Get(node);
+  if (n.output_size() > 0 && is_result(body, n.output(0))) {
+    const std::string from = n.output(0), to = n.input(operand);
+    if (to.empty() || is_result(body, to) || !is_given_inside(body, to)) return false;
+    if (body.function)
+      std::replace(body.function->mutable_output()->begin(), body.function->mutable_output()->end(), from, to);
+    else
+      for (auto& o : *body.graph->mutable_output())
+        if (o.name() == from) o.set_name(to);
+  }
+  return read_operand(body, node, operand);
+}
+
 void add_inner_operands(const ModelRef& model, ModelChanges& changes) {
   pb::ModelProto sizes = model->proto;
   const std::vector<Body> bodies = inner_bodies(sizes);
@@ -187,7 +218,7 @@ void add_inner_operands(const ModelRef& model, ModelChanges& changes) {
     for (int i = 0; i < bodies[b].nodes->size(); ++i)
       for (int k = 0; k < bodies[b].nodes->Get(i).input_size(); ++k)
         changes.push_back(change("an inner node's operand", model, [b, i, k](Model& m, SmallerModel&) {
-          return read_operand(inner_bodies(m.proto)[b], i, k);
+          return read_inner_operand(inner_bodies(m.proto)[b], i, k);
         }));
 }
 

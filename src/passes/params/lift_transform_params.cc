@@ -8,6 +8,7 @@
 #include "rldb/ir/attr_name/relax.h"
 #include "rldb/ir/attr_name/symbol.h"
 #include "rldb/ir/op/device.h"
+#include "rldb/ir/type_relation.h"
 #include "rldb/passes/pass_options.h"
 #include "rldb/source/diagnostic_pass_option.h"
 #include "rldb/source/diagnostic_refusal.h"
@@ -247,7 +248,7 @@ Result<support::Unit> set_transform(Context& ctx, ModuleBuilder& builder, const 
   if (before) {
     const auto* given = as<TupleType>(before->ret_type);
     const auto* wanted = as<TupleType>(made->params[0]->type);
-    if (!given || !wanted || given->fields.size() != wanted->fields.size())
+    if (!given || !wanted || ir::base_check(ctx, wanted, given) == ir::BaseCheck::FailL0)
       return Failure(message(diag::PassUnsupported, "`" + std::string(name) + "`",
                              "its result is not the tuple of weights of the function that it is for"));
     made = after(ctx, before, made);

@@ -78,8 +78,12 @@ void TextFile::replace(std::string text) {
 
 void TextFile::changed(const frontend::TextEdit& edit) {
   constexpr std::size_t kMostSteps = 256;
+  const bool follows = index_is_fresh() && !is_relay() && index_.follow(edit, text());
   ++generation_;
-  since_index_.push_back(edit);
+  if (follows)
+    index_generation_ = generation_;
+  else
+    since_index_.push_back(edit);
   if (since_index_.size() > kMostSteps) {
     since_index_.clear();
     index_generation_.reset();

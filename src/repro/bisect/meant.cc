@@ -27,10 +27,11 @@ constexpr ChangingPass kChangingPasses[] = {
 // The allowed error of a coarse computation, relative to the largest value of a tensor.
 constexpr double kCoarse = 0.1;
 
+// Numbers that overflow, and NaN, are not an error of any size.
 bool is_coarsely_equal(const runtime::Value& a, const runtime::Value& b) {
   const auto d = difference(a, b, {});
   if (!d) return true;
-  if (!d->kind.empty() || !a.is(runtime::ValueKind::Tensor)) return false;
+  if (!d->kind.empty() || !a.is(runtime::ValueKind::Tensor) || d->not_finite > 0) return false;
   const runtime::Tensor& t = a.as_tensor();
   double largest = 0;
   for (std::int64_t i = 0; i < t.element_count(); ++i)

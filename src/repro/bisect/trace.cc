@@ -601,7 +601,8 @@ class TraceBisector {
     out_.function = program.function;
     const Trace bad = record(session_, program);
     out_.large = is_large_;
-    out_.comparison = compare(session_, good, bad, program, is_large_ ? of_large_numbers(tolerances_) : tolerances_);
+    out_.comparison =
+        compare(session_, good, bad, at_.program, program, is_large_ ? of_large_numbers(tolerances_) : tolerances_);
     out_.memory = memory_of(bad, true);
     out_.good_program = at_.program;
     out_.bad_program = program;
@@ -779,7 +780,7 @@ class TraceBisector {
     out_.dims = f.dims;
     out_.large = f.large;
     const Tolerances t = f.large ? of_large_numbers(tolerances_) : tolerances_;
-    out_.comparison = compare(session_, record(session_, f.good), record(session_, f.bad), f.bad, t);
+    out_.comparison = compare(session_, record(session_, f.good), record(session_, f.bad), f.good, f.bad, t);
     out_.good_program = f.good;
     out_.bad_program = f.bad;
   }

@@ -12,6 +12,7 @@
 #include "repro/bisect/signature.h"
 #include "repro/borrow.h"
 #include "repro/compare/alone.h"
+#include "repro/compare/beyond_format.h"
 #include "repro/compare/executable.h"
 #include "repro/compare/match.h"
 #include "repro/compare/shadow.h"
@@ -333,11 +334,12 @@ Comparison compare(ir::Context& ctx, const Trace& a, const Trace& b, const Toler
   return c;
 }
 
-Comparison compare(session::Session& session, const Trace& a, const Trace& b, const Program& program,
-                   const Tolerances& tolerances) {
+Comparison compare(session::Session& session, const Trace& a, const Trace& b, const Program& first,
+                   const Program& second, const Tolerances& tolerances) {
   Comparison c = compare(session.context(), a, b, tolerances);
   if (c.first && c.first->starts_here() && c.first->inputs_rounded())
-    c.first->alone = run_alone(session, program, a, b, *c.first, tolerances);
+    c.first->alone = run_alone(session, second, a, b, *c.first, tolerances);
+  if (c.result) c.overflow = beyond_format(session, first, second, b, *c.result);
   return c;
 }
 
@@ -390,7 +392,7 @@ Comparison compare(session::Session& session, const Program& a, const Program& b
                    bool shadow) {
   const Trace first = record(session, a);
   const Trace second = record(session, b);
-  Comparison c = compare(session, first, second, b, tolerances);
+  Comparison c = compare(session, first, second, a, b, tolerances);
   if (first.error.empty() != second.error.empty() && (leaves_a_tensor(first) || leaves_a_tensor(second)))
     c.unchecked = without_checks(session, first.error.empty() ? b : a, first, second, tolerances);
   if (c.result && c.first && !c.first->callee.empty()) c.why = race_behind(session, a, b, *c.first);
@@ -476,6 +478,8 @@ Comparison compare(session::Session& session, Program a, Program b, ComparedInpu
     tried.add_dims(dims_of(a.module, a.function, arguments));
     const bool made_up = std::any_of(arguments.begin(), arguments.end(), [](const auto& x) { return x.generated; });
     if (made_up) tried.add_numbers(numbers), tried.add_seed(session.options().seed);
+    for (const session::Argument& argument : arguments)
+      if (argument.of_model) tried.add_weight(argument.parameter);
   };
   const auto give = [&](const std::vector<session::Argument>& arguments) {
     a.args.clear();
@@ -491,6 +495,11 @@ Comparison compare(session::Session& session, Program a, Program b, ComparedInpu
     give(arguments);
     Comparison c = compare(session, a, b, tolerances, shadow);
     if (c.verdict != Comparison::Verdict::Differs || !c.result || meant == Meant::Exact || given(tolerances)) return c;
+    if (meant == Meant::Any) {
+      c.verdict = Comparison::Verdict::CannotTell;
+      c.why = "the passes change values by their nature, and may have changed these: " + to_string(*c.result);
+      return c;
+    }
     if (!is_as_meant(meant, record(session, a).result, record(session, b).result)) return c;
     c.verdict = Comparison::Verdict::Equal;
     c.as_meant = true;

@@ -61,11 +61,14 @@ bool is_float_tensor(const Value& v) { return v.is(ValueKind::Tensor) && v.as_te
 
 }  // namespace
 
-LowerPrecision::LowerPrecision(session::Session& session, const ir::Module* before, const ir::Module* after)
-    : session_(session), before_(before) {
+DType lower_format(const ir::Module* before, const ir::Module* after) {
   for (const DType format : {DType::Float(16), DType{runtime::TypeCode::BFloat, 16, 1}})
-    if (format_.is_void() && uses(after, format) && !uses(before, format)) format_ = format;
+    if (uses(after, format) && !uses(before, format)) return format;
+  return {};
 }
+
+LowerPrecision::LowerPrecision(session::Session& session, const ir::Module* before, const ir::Module* after)
+    : session_(session), before_(before), format_(lower_format(before, after)) {}
 
 LowerPrecision::Answer LowerPrecision::judge(const std::vector<Value>& args, const Value& before, const Value& after,
                                              const Run& run, std::string& why) {

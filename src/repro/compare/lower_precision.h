@@ -8,6 +8,9 @@
 
 namespace rldb::repro {
 
+// float16 or bfloat16, if the second program has tensors of it and the first has none; otherwise void.
+runtime::DType lower_format(const ir::Module* before, const ir::Module* after);
+
 class LowerPrecision {
  public:
   // `run`: the result of `function` of a module; nullopt: it cannot be run.

@@ -41,6 +41,15 @@ Error error_of(const Tensor& t, const Tensor& shadow) {
   return e;
 }
 
+// Some element differs by infinities or NaN, so that the difference has no size.
+bool unlike_without_size(const Tensor& a, const Tensor& b) {
+  for (std::int64_t i = 0; i < a.element_count(); ++i) {
+    const double x = a.at(i), y = b.at(i);
+    if (x != y && !(std::isnan(x) && std::isnan(y)) && !(std::isfinite(x) && std::isfinite(y))) return true;
+  }
+  return false;
+}
+
 double unit_of(DType t) {
   if (t.bits == 32) return 0x1p-23;
   return t.is_bfloat16() ? 0x1p-7 : 0x1p-10;
@@ -52,6 +61,10 @@ void measure(const Tensor& a, const Tensor& b, const Tensor& shadow, Shadow& out
   out.error_a = std::max(out.error_a, of_a.worst);
   out.error_b = std::max(out.error_b, of_b.worst);
   using Verdict = Shadow::Verdict;
+  if (!std::isfinite(of_a.worst) && !std::isfinite(of_b.worst) && unlike_without_size(a, b)) {
+    out.verdict = Verdict::CannotTell;
+    out.why = "they differ by infinities or NaN, and both have some where the result in float64 has numbers";
+  }
   if (of_b.worst > kMuchLarger * of_a.worst && of_b.worst > rounding) out.verdict = Verdict::SecondIsOff;
   if (of_a.worst > kMuchLarger * of_b.worst && of_a.worst > rounding) out.verdict = Verdict::FirstIsOff;
 }

@@ -49,7 +49,11 @@ void note_float(double a, double b, TensorDifference& d) {
   d.nan_b += std::isnan(b) && !std::isnan(a);
   d.inf_a += std::isinf(a) && !std::isinf(b);
   d.inf_b += std::isinf(b) && !std::isinf(a);
-  if (!std::isfinite(a) || !std::isfinite(b)) return;
+  d.opposite += std::isinf(a) && std::isinf(b);
+  if (!std::isfinite(a) || !std::isfinite(b)) {
+    d.not_finite += !std::isnan(a) || !std::isnan(b);
+    return;
+  }
   const double error = std::abs(a - b);
   d.max_abs = std::max(d.max_abs, error);
   if (a != 0) d.max_rel = std::max(d.max_rel, error / std::abs(a));
@@ -163,17 +167,29 @@ std::optional<TensorDifference> difference(const Value& a, const Value& b, const
   return d;
 }
 
+namespace {
+
+// By how much the numbers differ: infinities and NaN have no amount, and are counted.
+std::string amount_of(const TensorDifference& d) {
+  std::string text;
+  if (d.different > d.not_finite) {
+    text = fmt::format("{} by at most {:.4g} (abs)", d.not_finite > 0 ? "; where both are finite" : ",", d.max_abs);
+    if (d.dtype.is_float()) text += fmt::format(", {:.4g} (rel), {} ulp", d.max_rel, d.max_ulp);
+  }
+  if (d.nan_a + d.nan_b > 0) text += fmt::format("; NaN on one side only: {} vs {}", d.nan_a, d.nan_b);
+  if (d.inf_a + d.inf_b > 0) text += fmt::format("; infinite on one side only: {} vs {}", d.inf_a, d.inf_b);
+  if (d.opposite > 0) text += fmt::format("; infinite with opposite signs: {}", d.opposite);
+  return text;
+}
+
+}  // namespace
+
 std::string to_string(const TensorDifference& d) {
   std::string where;
   for (const std::size_t field : d.path) where += fmt::format("field {}: ", field);
   if (!d.kind.empty()) return where + d.kind;
-  std::string text = fmt::format("{}[{}]: {} vs {}; {} of {} elements differ", where, fmt::join(d.first, ", "), d.a,
-                                 d.b, d.different, d.total);
-  text += fmt::format(", by at most {:.4g} (abs)", d.max_abs);
-  if (d.dtype.is_float()) text += fmt::format(", {:.4g} (rel), {} ulp", d.max_rel, d.max_ulp);
-  if (d.nan_a + d.nan_b > 0) text += fmt::format("; NaN on one side only: {} vs {}", d.nan_a, d.nan_b);
-  if (d.inf_a + d.inf_b > 0) text += fmt::format("; infinite on one side only: {} vs {}", d.inf_a, d.inf_b);
-  return text;
+  return fmt::format("{}[{}]: {} vs {}; {} of {} elements {}{}", where, fmt::join(d.first, ", "), d.a, d.b, d.different,
+                     d.total, d.different == 1 ? "differs" : "differ", amount_of(d));
 }
 
 }  // namespace rldb::repro

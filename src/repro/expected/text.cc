@@ -64,8 +64,8 @@ std::string to_string(const ExpectedComparison& c) {
     if (!d.variable.empty())
       text += fmt::format("\n  its value is `{0}` of the module: after a run on these inputs, `why {0}{1}`", d.variable,
                           element_text(d.difference));
-    text += fmt::format("\n{} of {} differ; stop there: `:break node:{}`", c.differ,
-                        support::counted(c.compared, "value"), d.node);
+    text += fmt::format("\n{} of {} differ{}; stop there: `:break node:{}`", c.differ,
+                        support::counted(c.compared, "value"), c.differ == 1 ? "s" : "", d.node);
   } else if (c.verdict == ExpectedComparison::Verdict::Agree) {
     text = fmt::format("{}: all equal, of {} compared", c.set, support::counted(c.compared, "value"));
   } else {

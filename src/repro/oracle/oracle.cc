@@ -155,7 +155,7 @@ bool Oracle::start_with_dims(const ir::Module* module) {
     generated.push_back(a.generated);
   }
   first_ = module;
-  note_tried(module, generated);
+  note_tried(module, *made);
   if (question_.kind == OracleKind::Memory) return start_memory(module);
   if (question_.kind == OracleKind::Time) return start_time(module);
   if (!question_.expected.empty() && question_.kind != OracleKind::Nan) {
@@ -175,12 +175,14 @@ bool Oracle::start_with_dims(const ir::Module* module) {
   return why_.empty();
 }
 
-void Oracle::note_tried(const ir::Module* module, const std::vector<bool>& generated) {
+void Oracle::note_tried(const ir::Module* module, const std::vector<session::Argument>& arguments) {
   const auto* f = ir::as<ir::Function>(module->find(question_.function));
   tried_ = {};
   tried_.inputs = question_.inputs;
   if (f && has_symbolic_dims(f)) tried_.add_dims(dims_text(session_.options(), f));
-  if (std::find(generated.begin(), generated.end(), true) == generated.end()) return;
+  for (const session::Argument& a : arguments)
+    if (a.of_model) tried_.add_weight(a.parameter);
+  if (std::none_of(arguments.begin(), arguments.end(), [](const auto& a) { return a.generated; })) return;
   tried_.add_numbers(f ? kUsualNumbers : kUsualNumbersUnfollowed);
   tried_.add_seed(session_.options().seed);
 }

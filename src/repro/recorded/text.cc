@@ -61,6 +61,8 @@ nlohmann::json json_of(const RecordedDifference& d) {
   out["total"] = d.difference.total;
   out["max_abs"] = json_of(d.difference.max_abs);
   out["max_rel"] = json_of(d.difference.max_rel);
+  out["nan"] = {d.difference.nan_a, d.difference.nan_b};
+  out["infinite"] = {d.difference.inf_a, d.difference.inf_b};
   return out;
 }
 

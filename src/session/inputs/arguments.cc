@@ -350,6 +350,18 @@ const ir::Module* Session::legalised(std::string_view function) {
   return done.ok() ? done.value() : nullptr;
 }
 
+// What `n=2` may have been meant as.
+static std::string hint_for(std::string_view text, const std::vector<Parameter>& ps) {
+  const std::string_view name = text.substr(0, text.find('='));
+  std::vector<const ir::Var*> dims;
+  for (const Parameter& p : ps)
+    if (p.type) ir::collect_vars(p.type, dims);
+  if (std::any_of(dims.begin(), dims.end(), [&](const ir::Var* v) { return v->name == name; }))
+    return fmt::format("`{}` is a symbolic dimension: `:set dim {}`, or `--dim {}` on the command line", name, text,
+                       text);
+  return "parameters: " + join_names(ps);
+}
+
 // For `NAME=...` that no literal begins with: the supposed parameter name. Empty: the text has another form.
 static std::string_view unknown_name(std::string_view text) {
   const std::string_view name = text.substr(0, std::min(text.find('='), text.size()));
@@ -496,6 +508,7 @@ static bool take_initialisers(const onnx::Translation& model, const std::vector<
       return false;
     }
     arguments[i].value = std::move(copy).value();
+    arguments[i].of_model = true;
     given[i] = true;
   }
   return true;
@@ -539,7 +552,7 @@ std::optional<std::vector<Argument>> Session::arguments(std::string_view functio
     }
     if (index == ps.size()) {
       out.add({}, source::message(diag::TooManyInputs, function, support::counted(ps.size(), "argument"), texts.size())
-                      .with_hint("parameters: " + join_names(ps)));
+                      .with_hint(hint_for(text, ps)));
       return std::nullopt;
     }
     if (given[index]) {
@@ -552,7 +565,7 @@ std::optional<std::vector<Argument>> Session::arguments(std::string_view functio
       // A parameter's own name has been removed.
       if (const std::string_view name = form == text ? unknown_name(text) : ""; !name.empty())
         out.add({}, source::message(diag::NoSuchThing, fmt::format("parameter of `{}`", function), name)
-                        .with_hint("parameters: " + join_names(ps)));
+                        .with_hint(hint_for(text, ps)));
       else
         out.add({}, source::message(diag::BadInput, support::one_line(text, kShownText), typed.error().message));
       return std::nullopt;

@@ -3,6 +3,7 @@
 
 #include "rldb/bytecode/serialise.h"
 #include "rldb/onnx/model.h"
+#include "rldb/ops/op_info.h"
 #include "rldb/repro/roundtrip.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/file.h"
@@ -20,8 +21,9 @@ namespace {
 struct FileCheck {
   std::unique_ptr<session::Session> session;
   source::Diagnostics diagnostics;
-  std::string what;      // the fault; empty: none
-  onnx::ModelRef model;  // null: the file is no ONNX model
+  std::string what;                         // the fault; empty: none
+  onnx::ModelRef model;                     // null: the file is no ONNX model
+  std::vector<onnx::NodeRefusal> refusals;  // of its nodes
   int code = kGood;
 };
 
@@ -32,15 +34,29 @@ onnx::ModelRef model_of(const std::string& path) {
   return bytes.ok() && onnx::is_model(path, *bytes) ? onnx::read_model(path, *bytes, ignored) : nullptr;
 }
 
+// The nodes that are not translated, of a model that has some.
+std::vector<onnx::NodeRefusal> refusals_of(const onnx::ModelRef& model, const session::Options& given) {
+  std::vector<onnx::NodeRefusal> refusals;
+  onnx::Options options{!given.bind_params, given.bound_inputs};
+  options.refusals = &refusals;
+  ir::Context ctx;
+  ops::install(ctx);
+  source::Diagnostics known;  // from loading it
+  (void)onnx::to_relax(ctx, model, {}, options, known);
+  return refusals;
+}
+
 // The operators of an ONNX model, and why some are refused.
-nlohmann::json operators_json(const onnx::Model& model) {
+nlohmann::json operators_json(const onnx::Model& model, std::span<const onnx::NodeRefusal> refusals) {
   nlohmann::json rows = nlohmann::json::array();
-  for (const onnx::OperatorUse& use : onnx::operators_of(model))
+  for (const onnx::OperatorUse& use : onnx::operators_of(model, refusals))
     rows.push_back({{"domain", use.domain},
                     {"name", use.name},
                     {"version", use.version},
                     {"nodes", use.nodes},
                     {"first_node", use.first_node},
+                    {"refused_nodes", use.refused_nodes},
+                    {"refused_node", use.refused_node},
                     {"refused", use.refused}});
   return rows;
 }
@@ -50,8 +66,8 @@ void check_file(const std::string& path, const CommandLine& line, FileCheck& che
   const bool loaded = session.load_file(path, check.diagnostics);
   if (const onnx::Translation* model = loaded ? session.program()->onnx() : nullptr)
     check.model = model->model;
-  else if (!loaded)
-    check.model = model_of(path);
+  else if (!loaded && (check.model = model_of(path)))
+    check.refusals = refusals_of(check.model, session.options());
   if (!loaded) {
     check.code = kBadText;
     check.what = support::counted(check.diagnostics.error_count(), "error");
@@ -128,7 +144,7 @@ int batch_check(const CommandLine& line, Console& console) {
                       {"ok", ok},
                       {"reason", check.what},
                       {"diagnostics", nlohmann::json::parse(source::render_json(check.diagnostics, sources))}});
-      if (check.model) rows.back()["operators"] = operators_json(*check.model);
+      if (check.model) rows.back()["operators"] = operators_json(*check.model, check.refusals);
     } else {
       console.diagnose(check.diagnostics, sources);
       const std::size_t functions = functions_of(*check.session);
@@ -136,7 +152,7 @@ int batch_check(const CommandLine& line, Console& console) {
         console.print("ok    {} ({})\n", path, support::counted(functions, "function"));
       else
         console.print("FAIL  {}: {}\n", path, check.what);
-      if (check.model) console.print("{}", onnx::operator_table(*check.model));
+      if (check.model) console.print("{}", onnx::operator_table(*check.model, check.refusals));
     }
     if (!ok && worst == kGood && !line.save_repro.empty()) keep_check(path, check, line, console);
     if (is_worse(check.code, worst)) worst = check.code;

@@ -113,6 +113,13 @@ TEST_CASE("flat kernels give the evaluator's values") {
                                    "C[i, j] = T.max(A[i, j] * B[i, j], T.float32(0)) - T.exp(A[i, j])");
     CHECK(both(text, c) == "");
   }
+  // What the values fold to is a load.
+  const auto folds = [](const std::string& dtype, const std::string& value) {
+    return both(kernel(fmt::format("A: T.Buffer((64, 100), \"{0}\"), B: T.Buffer((64, 100), \"{0}\")", dtype),
+                       "i, j in T.grid(64, 100)", "B[i, j] = " + value));
+  };
+  CHECK(folds("float32", "T.Cast(\"float32\", A[i, j])") == "");
+  CHECK(folds("bool", "T.And(A[i, j], T.bool(True))") == "");
   CHECK(both(kernel("A: T.Buffer((64, 100), \"int8\"), B: T.Buffer((64, 100), \"float16\")", "i, j in T.grid(64, 100)",
                     "B[i, j] = T.Cast(\"float16\", A[i, j])")) == "");
 }

@@ -300,8 +300,8 @@ class Repl {
   bool choose_format(const Command& command, std::string_view& rest, bool& json);
   void tell(const source::Diagnostics& diagnostics);
   void keep(std::string_view text, OutputPiece piece);
-  // Redirects output to `to`; null: to the console again.
-  void divert(std::string* to);
+  // Redirects output to `to`; null: to the console again. Returns where it went before.
+  std::string* divert(std::string* to);
   void keep_for_json(const source::Diagnostics& diagnostics);
   // Refuses a program that lacks an ability that the command needs.
   Status run_handler(const Command& command, std::string_view rest);
@@ -332,6 +332,8 @@ class Repl {
   // `bt | head`; nullopt: the entry is no such thing.
   struct Piped {
     std::string_view command, shell;
+    std::string_view name;     // of the command
+    std::string_view refusal;  // why its reply cannot be piped; empty: it can
   };
   std::optional<Piped> piped(std::string_view entry) const;
   Status run_piped(const Piped& piped);

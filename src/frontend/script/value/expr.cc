@@ -13,6 +13,7 @@
 #include "frontend/script/value/convert.h"
 #include "frontend/script/value/unsupported.h"
 #include "rldb/ir/op_name.h"
+#include "rldb/ir/scalar.h"
 #include "rldb/source/diagnostic_script_call.h"
 #include "rldb/source/diagnostic_script_name.h"
 #include "rldb/source/diagnostic_script_relax.h"
@@ -32,7 +33,9 @@ bool Reader::rfc_spelling() {
 static const Val* find_outer(Reader& r, std::string_view name) {
   if (const auto known = r.names.outer.find(std::string(name)); known != r.names.outer.end()) return &known->second;
   const ir::Expr* e = r.env->outer->find(name);
-  return e ? &r.names.outer.emplace(name, Val::of(e)).first->second : nullptr;
+  if (!e) return nullptr;
+  const auto number = ir::const_int(e);  // one of Python's
+  return &r.names.outer.emplace(name, number ? Val::of_int(*number) : Val::of(e)).first->second;
 }
 
 const Val* find_name(Reader& r, std::string_view name) {

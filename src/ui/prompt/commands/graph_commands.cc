@@ -66,10 +66,11 @@ void print_cost(Repl& repl, const debug::BindingGraph& graph, const debug::Graph
 }
 
 // The value of a name at the stop, if it has one.
-void print_value_now(Repl& repl, std::string_view name) {
+void print_value_now(Repl& repl, std::string_view name, bool one_of_several = false) {
   source::Diagnostics none;
   if (const auto value = repl.debugger().evaluate(name, repl.frame(), none))
-    repl.print("now: {}\n", runtime::format_brief(*value));
+    repl.print("now{}: {}\n", one_of_several ? fmt::format(", of the `{}` in scope", name) : "",
+               runtime::format_brief(*value));
 }
 
 }  // namespace
@@ -143,12 +144,13 @@ bool show_binding(Repl& repl, std::string_view what) {
 }
 
 static bool show_binding(Repl& repl, const std::string& function, std::string_view name, debug::GraphOf version) {
-  const auto graph = debug::binding_graph(repl.debugger(), repl.session(), function, repl.frame(), version);
+  const auto graph =
+      debug::binding_graph(repl.debugger(), repl.session(), function, repl.frame(), version, debug::GraphDepth::Inner);
   if (!graph) return false;
-  bool found = false;
+  int found = 0;  // both branches of an `if` may bind it
   for (const debug::GraphNode& n : graph->nodes) {
     if (n.name != name) continue;
-    found = true;
+    ++found;
     if (repl.wants_json()) {
       repl.give(binding_json(*graph, n));
       continue;
@@ -160,9 +162,10 @@ static bool show_binding(Repl& repl, const std::string& function, std::string_vi
     repl.print("used by: {}{}\n", n.users.empty() && !n.result ? "nothing" : names_of(*graph, n.users),
                n.result ? (n.users.empty() ? "the result" : ", the result") : "");
     if (!n.parameter) print_cost(repl, *graph, n);
-    if (repl.debugger().active() && function == function_at_hand(repl)) print_value_now(repl, n.name);
   }
-  return found;
+  const bool is_here = repl.debugger().active() && function == function_at_hand(repl);
+  if (found > 0 && is_here && !repl.wants_json()) print_value_now(repl, name, found > 1);
+  return found > 0;
 }
 
 bool show_frame_name(Repl& repl, std::string_view what) {

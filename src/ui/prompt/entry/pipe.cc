@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "rldb/frontend/parse.h"
+#include "rldb/source/diagnostic_entry.h"
 #include "rldb/source/diagnostic_file.h"
 #include "rldb/support/file.h"
 #include "rldb/support/folder.h"
@@ -16,16 +18,35 @@ namespace rldb::ui {
 
 namespace {
 
-// The arguments of these are expressions, in which `|` is an operator. Others say so in their row (kHasBars).
+std::string_view first_word_of(std::string_view text) { return text.substr(0, text.find_first_of(" \t")); }
+
+// The arguments of these are expressions, in which `|` is an operator.
 bool takes_expressions(const Command& command) { return command.completion == Completion::Name; }
 
-// The conditions of these are about frames that are still to come: nobody knows which names have values there.
-bool takes_conditions(const Command& command) {
-  return command.completion == Completion::Place || command.completion == Completion::Event;
+// The names in the arguments of these get their values later: nobody knows now which there will be.
+bool is_about_later(const Command& command) {
+  return command.completion == Completion::Place || command.completion == Completion::Event ||
+         (command.flags & kHasBars && takes_expressions(command));
 }
 
-// The first `|` that stands by itself, outside of quotes.
+// Those of `:define` may hand theirs to any of them.
+bool may_have_operators(const Command* command) {
+  return !command || takes_expressions(*command) || is_about_later(*command) || (command->flags & kHasBars);
+}
+
+// `head -3`, `grep lv`, which are not the second operand of a condition, as `test` and `test - 3` may be.
+bool has_arguments_of_shell(std::string_view shell) {
+  const std::string_view behind = shell.substr(first_word_of(shell).size());
+  const std::size_t dash = behind.find_first_not_of(" \t");
+  if (dash == std::string_view::npos) return false;
+  const bool is_option = behind[dash] == '-' && dash + 1 < behind.size() && behind[dash + 1] != ' ';
+  return is_option || !frontend::is_syntax(shell);
+}
+
+// The first `|` that stands by itself or behind a lone word (`bt|head`), outside of quotes.
 std::size_t find_bar(std::string_view text) {
+  const std::size_t word = text.find_first_of(" \t\"'|");
+  if (word != std::string_view::npos && text[word] == '|' && !text.substr(word).starts_with("||")) return word;
   char quote = '\0';
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
@@ -40,8 +61,6 @@ std::size_t find_bar(std::string_view text) {
   return std::string_view::npos;
 }
 
-std::string_view first_word_of(std::string_view text) { return text.substr(0, text.find_first_of(" \t")); }
-
 bool is_installed_program(std::string_view word) {
   if (word.find('/') != std::string_view::npos) return ::access(std::string(word).c_str(), X_OK) == 0;
   const char* variable = std::getenv("PATH");
@@ -53,35 +72,63 @@ bool is_installed_program(std::string_view word) {
   return false;
 }
 
+constexpr std::string_view kNoProgramBehind = "no program stands behind the `|`";
+constexpr std::string_view kLinesFollow = "lines of its own follow it";
+constexpr std::string_view kKeptForLater = "`|` is an operator in its arguments";
+constexpr std::string_view kIsData = "with `--format=json` it is data";
+
 }  // namespace
 
 std::optional<Repl::Piped> Repl::piped(std::string_view entry) const {
-  if (entry.find('|') == std::string_view::npos || entry.find('\n') != std::string_view::npos) return std::nullopt;
-  const std::size_t bar = find_bar(entry);
+  const std::string_view line = entry.substr(0, entry.find('\n'));
+  const std::size_t bar = find_bar(line);
   if (bar == std::string_view::npos || bar == 0) return std::nullopt;
-  const std::string_view left = trim(entry.substr(0, bar)), shell = trim(entry.substr(bar + 1));
-  if (left.empty() || shell.empty()) return std::nullopt;
+  const std::string_view left = trim(line.substr(0, bar)), shell = trim(line.substr(bar + 1));
+  if (left.empty()) return std::nullopt;
   const Target target = target_of(left);
-  if (target.kind != Target::Kind::Command || (target.command->flags & (kBlock | kEntries | kOutside | kHasBars)))
-    return std::nullopt;
-  // Behind an expression (`:print x | head -3`): an operand if it is a value, or a name of the program, else a program.
+  const Command* const command = target.command;  // null: one of `:define`, or a value
   const std::string_view program = first_word_of(shell);
-  const bool is_operand = is_value_name(program) || !functions_that_bind(session_->module(), program).empty() ||
-                          !is_installed_program(program);
-  const bool is_operator =
-      !target.rest.empty() && (takes_conditions(*target.command) || (takes_expressions(*target.command) && is_operand));
-  return is_operator ? std::nullopt : std::optional(Piped{left, shell});
+  const auto is_program = [&] {
+    // `:print x | head -3`: an operand if it is a value, or a name of the program, else a program. (Alternatives of a
+    // pattern are calls.)
+    const bool is_operand = is_value_name(program) || !functions_that_bind(session_->module(), program).empty();
+    return !is_operand && is_installed_program(program);
+  };
+  if (target.kind == Target::Kind::Script && is_one_name(left) && line.size() == entry.size() && is_program())
+    return Piped{left, shell, left, line_.format == Format::Text ? std::string_view() : kIsData};
+  if (!command && target.kind != Target::Kind::Defined) return std::nullopt;
+
+  Piped found{left, shell, command ? command->name : target.word, {}};
+  if (line.size() < entry.size()) {
+    if (!command || !(command->flags & kBlock) || !is_installed_program(program)) return std::nullopt;
+    found.refusal = kLinesFollow;
+  } else if (!target.rest.empty() && may_have_operators(command)) {
+    if (!is_program()) return std::nullopt;
+    if (command && is_about_later(*command)) {
+      if (!has_arguments_of_shell(shell)) return std::nullopt;
+      found.refusal = kKeptForLater;
+    }
+  } else if (shell.empty()) {
+    found.refusal = kNoProgramBehind;
+  }
+  if (found.refusal.empty() && line_.format != Format::Text) found.refusal = kIsData;
+  return found;
 }
 
 Status Repl::run_piped(const Piped& piped) {
+  if (!piped.refusal.empty()) {
+    const auto refuse = [&] { return fail(source::message(diag::NotPiped, piped.name, piped.refusal)); };
+    return line_.format == Format::Text ? refuse() : in_json(nullptr, refuse);
+  }
   if (!may("run a shell", piped.shell)) return Status::Failed;
   std::string text;
   Status status = Status::Failed;
   {
     struct Diverted {
-      Diverted(Repl& repl, std::string* to) : repl(repl) { repl.divert(to); }
-      ~Diverted() { repl.divert(nullptr); }
+      Diverted(Repl& repl, std::string* to) : repl(repl), before(repl.divert(to)) {}
+      ~Diverted() { repl.divert(before); }
       Repl& repl;
+      std::string* const before;  // of the script that the entry is in
     } scope(*this, &text);
     status = run_target(target_of(piped.command));
   }

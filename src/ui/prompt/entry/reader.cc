@@ -35,7 +35,9 @@ bool takes_block(std::string_view line) {
   const std::string_view word = line.substr(0, line.find_first_of(" \t"));
   const Command* command = find_command(word).command;
   if (!command || command->name != word || !(command->flags & kBlock)) return false;
-  return line.size() > word.size() || command->arguments.starts_with("[N]");
+  const std::string_view rest = trim(line.substr(word.size()));
+  const bool lists = rest.empty() || rest.starts_with('|');
+  return !lists || command->arguments.starts_with("[N]");
 }
 
 bool is_command(std::string_view line) {

@@ -93,7 +93,7 @@ Repl::Repl(const CommandLine& line, Console& console)
 
 Repl::~Repl() = default;
 
-void Repl::divert(std::string* to) { tee_->diverted = to; }
+std::string* Repl::divert(std::string* to) { return std::exchange(tee_->diverted, to); }
 
 Repl::Kind::Kind(Repl& repl, OutputKind kind) : repl_(repl), before_(std::exchange(repl.tee_->kind, kind)) {}
 Repl::Kind::~Kind() { repl_.tee_->kind = before_; }
@@ -376,7 +376,7 @@ Status Repl::repeat_last() {
 
 // With `--format=json` every entry replies in JSON; commands do so themselves.
 Status Repl::dispatch(std::string_view entry) {
-  if (const auto pipe = piped(entry); pipe && line_.format == Format::Text) return run_piped(*pipe);
+  if (const auto pipe = piped(entry)) return run_piped(*pipe);
   const Target target = target_of(entry);
   const bool replies = target.kind == Target::Kind::Command || target.kind == Target::Kind::Defined;
   if (line_.format == Format::Text || replies) return run_target(target);
