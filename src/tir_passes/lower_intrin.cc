@@ -18,6 +18,7 @@
 #include "rldb/ir/lowered_name.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/threads.h"
+#include "rldb/ir/unary.h"
 #include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_refusal.h"
 #include "rldb/support/cancel.h"
@@ -99,9 +100,7 @@ class IntrinLowerer : public Rewriter {
       const Expr* negative = binary(BinaryKind::Sub, ctx_.literal(t, 0), c->args[0]);
       return rewrite(binary(BinaryKind::Div, one(), binary(BinaryKind::Add, one(), apply(intrin::Exp, negative))));
     }
-    if (id == intrin::Isinf && c->args[0]->dtype().is_float()) return rewrite(is_infinite(c->args[0]));
-    if (id == intrin::Isfinite && c->args[0]->dtype().is_float())
-      return rewrite(logical_and(ctx_, ctx_.not_(is_infinite(c->args[0])), ctx_.not_(is_nan(c->args[0]))));
+    if (id == intrin::Isinf || id == intrin::Isfinite) return rewrite(make_unary(ctx_, id, c->args[0]));
     return nullptr;
   }
 
@@ -141,13 +140,6 @@ class IntrinLowerer : public Rewriter {
     const Expr* negative =
         binary(BinaryKind::Div, binary(BinaryKind::Sub, rising, one), binary(BinaryKind::Add, rising, one));
     return ctx_.select(binary(BinaryKind::GE, x, ctx_.literal(t, 0)), positive, negative);
-  }
-
-  const Expr* is_nan(const Expr* x) { return ctx_.intrin(DType::Bool(x->dtype().lanes), intrin::Isnan, {x}); }
-  const Expr* is_infinite(const Expr* x) {
-    const Expr* infinite = binary(BinaryKind::EQ, apply(intrin::Fabs, x),
-                                  ctx_.literal(x->dtype(), std::numeric_limits<double>::infinity()));
-    return logical_and(ctx_, infinite, ctx_.not_(is_nan(x)));
   }
 
   const Expr* binary(BinaryKind kind, const Expr* a, const Expr* b) { return ctx_.binary(kind, a, b); }

@@ -321,7 +321,8 @@ def assign(i, *args, t1, **kwargs):
 )"));
   REQUIRE_MESSAGE(called.result.ok, called.rendered());
   CHECK(ir::structural_equal(called.result.module, written.result.module));
-  const Reading missing("@T.macro\ndef m(a, *, b):\n    T.evaluate(a + b)\n@T.prim_func\ndef f(n: T.int32):\n    m(n, n)\n");
+  const Reading missing(
+      "@T.macro\ndef m(a, *, b):\n    T.evaluate(a + b)\n@T.prim_func\ndef f(n: T.int32):\n    m(n, n)\n");
   CHECK_FALSE(missing.result.ok);
 }
 
@@ -338,4 +339,26 @@ def f(B: T.Buffer((4,), "float32")):
   const std::string text = ir::print(r.result.module);
   CHECK(text.find("s = T.alloc_local((1,), \"int32\")") != std::string::npos);
   CHECK(text.find("g = T.alloc_buffer((1,))") != std::string::npos);
+}
+
+TEST_CASE("functions of one operand are what TVM's functions of that name make") {
+  Reading r(R"(
+@T.prim_func
+def f(A: T.Buffer((4,), "int32"), H: T.Buffer((4,), "float16"), C: T.Buffer((4,), "bool")):
+    A[0] = T.abs(A[0])
+    A[1] = T.floor(A[1])
+    A[2] = T.abs(-5)
+    C[0] = T.isnan(H[0])
+    C[1] = T.isinf(H[1])
+    C[2] = T.isfinite(A[2])
+    H[0] = T.round(T.float16(2.5))
+    H[1] = T.trunc(H[1])
+)");
+  REQUIRE_MESSAGE(r.result.ok, r.rendered());
+  const std::string text = ir::print(r.result.module);
+  for (const char* line : {"A[0] = T.Select(A[0] >= 0, A[0], 0 - A[0])\n", "A[1] = A[1]\n", "A[2] = 5\n",
+                           "C[0] = T.isnan(T.Cast(\"float32\", H[0]))\n",
+                           "C[1] = T.fabs(H[1]) == T.float16(\"inf\") and not T.isnan(T.Cast(\"float32\", H[1]))\n",
+                           "C[2] = T.bool(True)\n", "H[0] = T.float16(2.0)\n", "H[1] = T.trunc(H[1])"})
+    CHECK_MESSAGE(text.find(line) != std::string::npos, std::string(line) << text);
 }

@@ -1,5 +1,5 @@
 // Fuzz target: a module that parses without errors goes through passes in random order, verified after each, and runs
-// on the three engines before and after them; values are compared. What the passes make is printed and read back.
+// on the three engines before and after them; values are compared. Whatever the passes make is printed and read back.
 #include <fmt/format.h>
 
 #include "fuzz/mutate.h"

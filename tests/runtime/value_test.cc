@@ -271,7 +271,7 @@ TEST_CASE("compare: kinds, shapes, dtypes, sizes") {
 
 TEST_CASE("compare: functions of two programs by name and captured values, storages by size") {
   const auto closure = [](std::string name, std::vector<Value> captured) {
-    auto f = support::make_ref<Function>(std::move(name), 0);
+    auto f = rldb::support::make_ref<Function>(std::move(name), 0);
     f->captured = std::move(captured);
     return Value(f);
   };
@@ -279,7 +279,8 @@ TEST_CASE("compare: functions of two programs by name and captured values, stora
   CHECK(compare(closure("f", {}), closure("g", {})) == "function(`f`), expected function(`g`)");
   CHECK(compare(closure("f", {Value::of_int(1)}), closure("f", {Value::of_int(1)})).empty());
   CHECK(compare(closure("f", {Value::of_int(1)}), closure("f", {})).find("1 captured") != std::string::npos);
-  CHECK(compare(closure("f", {Value::of_int(1)}), closure("f", {Value::of_int(2)})) == "at .captured[0]: 1, expected 2");
+  CHECK(compare(closure("f", {Value::of_int(1)}), closure("f", {Value::of_int(2)})) ==
+        "at .captured[0]: 1, expected 2");
   const auto storage = [](std::size_t bytes) { return Value(Storage::allocate(bytes).value()); };
   CHECK(compare(storage(8), storage(8)).empty());
   CHECK_FALSE(compare(storage(8), storage(16)).empty());

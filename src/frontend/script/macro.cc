@@ -13,7 +13,7 @@ namespace rldb::frontend::script {
 
 namespace {
 
-// What `*args` takes, or `**kwargs`.
+// The arguments that `*args` takes, or `**kwargs`.
 Val rest_of(Reader& r, Arguments& args, bool keywords) {
   std::vector<Val> rest;
   for (Argument& a : args.all()) {

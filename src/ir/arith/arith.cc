@@ -71,8 +71,15 @@ class Simplifier final : public Rewriter {
     if (const auto* n = as<NotExpr>(e)) {
       if (isa<IntImm>(n->a) || isa<NotExpr>(n->a)) return logical_not(ctx_, n->a);
       const auto* c = as<BinaryExpr>(n->a);
+      if (n->a->kind == BinaryKind::And || n->a->kind == BinaryKind::Or) {
+        const BinaryKind other = n->a->kind == BinaryKind::And ? BinaryKind::Or : BinaryKind::And;
+        return folded(ctx_.binary(other, folded(ctx_.not_(c->a)), folded(ctx_.not_(c->b))));
+      }
       const auto op = comparison_of(c);
-      if (!op || !c->a->dtype().is_integral()) return e;
+      if (!op) return e;
+      // With NaN, `not a < b` is not `b <= a`.
+      const bool ordered = *op != Comparison::EQ && *op != Comparison::NE;
+      if (ordered && !c->a->dtype().is_integral()) return e;
       const Expr* written = is_index(c->a) ? owner_.comparison(opposite(*op), c->a, c->b) : nullptr;
       return written ? written : ctx_.binary(binary_kind(opposite(*op)), c->a, c->b);
     }

@@ -6,7 +6,10 @@
 
 #include "ir/arith/scalar_fold.h"
 #include "ir/compare/describe.h"
+#include "rldb/ir/intrinsic/math.h"
+#include "rldb/ir/intrinsic/rounding.h"
 #include "rldb/ir/intrinsic/vector.h"
+#include "rldb/ir/unary.h"
 #include "rldb/source/diagnostic_ir.h"
 
 namespace rldb::ir {
@@ -128,6 +131,52 @@ const Expr* folded_binary(Context& ctx, BinaryKind kind, const Expr* a, const Ex
   return ctx.binary(kind, a, b);
 }
 
+bool is_rounding(Intrinsic id) {
+  return id == intrin::Floor || id == intrin::Ceil || id == intrin::Round || id == intrin::Nearbyint ||
+         id == intrin::Trunc;
+}
+
+const Expr* make_rounding(Context& ctx, Intrinsic id, const Expr* x) {
+  if (x->dtype().is_integral()) return x;
+  const auto* literal = as<FloatImm>(x);
+  if (!literal) return ctx.intrin(x->dtype(), id, {x});
+  const double v = literal->value;
+  return ctx.float_imm(x->dtype(), id == intrin::Floor   ? std::floor(v)
+                                   : id == intrin::Ceil  ? std::ceil(v)
+                                   : id == intrin::Trunc ? std::trunc(v)
+                                                         : std::nearbyint(v));
+}
+
+const Expr* make_magnitude(Context& ctx, const Expr* x) {
+  const DType t = x->dtype();
+  if (t.is_uint() || t.is_bool()) return x;
+  if (const auto* f = as<FloatImm>(x)) return ctx.float_imm(t, std::fabs(f->value));
+  if (!t.is_int()) return ctx.intrin(t, intrin::Fabs, {x});
+  const Expr* zero = spread(ctx, ctx.int_imm(t.element(), 0), t);
+  const Expr* negated = folded_binary(ctx, BinaryKind::Sub, zero, x);
+  if (const auto* i = as<IntImm>(x)) return i->value < 0 ? negated : x;
+  return ctx.select(ctx.binary(BinaryKind::GE, x, zero), x, negated);
+}
+
+// Whether it is NaN, infinite or finite.
+const Expr* make_test(Context& ctx, Intrinsic id, const Expr* x) {
+  const DType t = x->dtype();
+  const DType truth = DType::Bool(t.lanes);
+  if (t.is_integral()) return spread(ctx, ctx.bool_imm(id == intrin::Isfinite), truth);
+  if (!t.is_float()) return ctx.intrin(truth, id, {x});
+  if (id == intrin::Isnan) {
+    if (const auto* f = as<FloatImm>(x)) return ctx.bool_imm(std::isnan(f->value));
+    const bool narrow = t.element() == DType::Float(16);
+    return ctx.intrin(truth, id, {narrow ? cast_to(ctx, DType::Float(32).with_lanes(t.lanes), x) : x});
+  }
+  const Expr* number = logical_not(ctx, make_test(ctx, intrin::Isnan, x));
+  const Expr* limit = spread(ctx, ctx.float_imm(t.element(), std::numeric_limits<double>::infinity()), t);
+  const Expr* infinite =
+      folded_binary(ctx, BinaryKind::And, folded_binary(ctx, BinaryKind::EQ, make_magnitude(ctx, x), limit), number);
+  if (id == intrin::Isinf) return infinite;
+  return folded_binary(ctx, BinaryKind::And, logical_not(ctx, infinite), number);
+}
+
 const Expr* checked(Context& ctx, BinaryKind kind, const Expr* a, const Expr* b) {
   auto made = make_binary(ctx, kind, a, b);
   RLDB_CHECK(made.ok(), made.error().text);
@@ -187,6 +236,13 @@ const Expr* logical_not(Context& ctx, const Expr* a) {
   if (const auto* i = as<IntImm>(a)) return ctx.bool_imm(i->value == 0);
   if (const auto* n = as<NotExpr>(a)) return n->a;
   return ctx.not_(a);
+}
+
+const Expr* make_unary(Context& ctx, Intrinsic id, const Expr* x) {
+  if (is_rounding(id)) return make_rounding(ctx, id, x);
+  if (id == intrin::Fabs) return make_magnitude(ctx, x);
+  if (id == intrin::Isnan || id == intrin::Isinf || id == intrin::Isfinite) return make_test(ctx, id, x);
+  return ctx.intrin(x->dtype(), id, {x});
 }
 
 const Expr* cast_to(Context& ctx, DType dtype, const Expr* e) {

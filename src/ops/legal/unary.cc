@@ -1,5 +1,7 @@
 // Legalisation: the operators of op/unary.def and op/function.def. A body computes one element of the result.
 
+#include "rldb/ir/unary.h"
+
 #include "ops/legal/elements.h"
 #include "ops/legal/util.h"
 #include "rldb/ir/intrinsic/bits.h"
@@ -43,13 +45,10 @@ const Expr* intrinsic_of(Topi& t, const Expr* x, std::string_view op) {
   return t.intrin(ir::find_intrinsic(op)->id, x);
 }
 
-// Whole numbers are never one of these.
-const Expr* is_special(Topi& t, ir::Intrinsic id, const Expr* x) {
-  if (!x->dtype().is_float()) return t.ctx.bool_imm(false);
-  return t.ctx.intrin(DType::Bool(), id, {x});
+template <ir::Intrinsic Id>
+const Expr* function(Topi& t, const Expr* x) {
+  return ir::make_unary(t.ctx, Id, x);
 }
-const Expr* is_nan(Topi& t, const Expr* x) { return is_special(t, ir::intrin::Isnan, x); }
-const Expr* is_inf(Topi& t, const Expr* x) { return is_special(t, ir::intrin::Isinf, x); }
 
 }  // namespace
 
@@ -83,14 +82,7 @@ Result<const Expr*> negative(Legalizer& l, const ir::Call* c) {
   });
 }
 
-Result<const Expr*> abs(Legalizer& l, const ir::Call* c) {
-  return of_elements(l, c, [](Topi& t, const Expr* x) -> const Expr* {
-    const DType d = x->dtype();
-    if (d.is_float()) return t.intrin(ir::intrin::Fabs, x);
-    if (d.is_uint()) return x;
-    return t.ctx.select(t.le(t.lit(d, 0), x), x, t.ctx.binary(BinaryKind::Sub, t.lit(d, 0), x));
-  });
-}
+Result<const Expr*> abs(Legalizer& l, const ir::Call* c) { return of_elements(l, c, function<ir::intrin::Fabs>); }
 
 Result<const Expr*> square(Legalizer& l, const ir::Call* c) {
   return of_elements(l, c, [](Topi& t, const Expr* x) -> const Expr* { return t.ctx.binary(BinaryKind::Mul, x, x); });
@@ -119,16 +111,12 @@ Result<const Expr*> bitwise_not(Legalizer& l, const ir::Call* c) {
   });
 }
 
-Result<const Expr*> isnan(Legalizer& l, const ir::Call* c) { return of_elements(l, c, is_nan); }
+Result<const Expr*> isnan(Legalizer& l, const ir::Call* c) { return of_elements(l, c, function<ir::intrin::Isnan>); }
 
-Result<const Expr*> isinf(Legalizer& l, const ir::Call* c) { return of_elements(l, c, is_inf); }
+Result<const Expr*> isinf(Legalizer& l, const ir::Call* c) { return of_elements(l, c, function<ir::intrin::Isinf>); }
 
 Result<const Expr*> isfinite(Legalizer& l, const ir::Call* c) {
-  return of_elements(l, c, [](Topi& t, const Expr* x) -> const Expr* {
-    const Expr* nan = is_nan(t, x);
-    const Expr* inf = is_inf(t, x);
-    return ir::logical_and(t.ctx, t.ctx.not_(inf), t.ctx.not_(nan));
-  });
+  return of_elements(l, c, function<ir::intrin::Isfinite>);
 }
 
 Result<const Expr*> clip(Legalizer& l, const ir::Call* c) {

@@ -13,6 +13,7 @@
 #include <optional>
 
 #include "rldb/source/diagnostic_file.h"
+#include "rldb/source/diagnostic_limit.h"
 #include "rldb/source/diagnostic_repro.h"
 #include "rldb/source/diagnostic_result.h"
 #include "rldb/support/cancel.h"

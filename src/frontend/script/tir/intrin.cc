@@ -7,6 +7,7 @@
 #include "rldb/ir/intrinsic/host.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/threads.h"
+#include "rldb/ir/unary.h"
 #include "rldb/source/diagnostic_script_call.h"
 #include "rldb/source/diagnostic_script_expected.h"
 #include "rldb/source/diagnostic_script_name.h"
@@ -182,6 +183,12 @@ Val make_intrinsic(Reader& r, const CallNode& call, std::string_view name) {
     return r.error(call.node, diag::MissingArgument, "dtype", call.shown());
   const ir::DType usual = usual_dtype(rule, name, p.args);
   const ir::DType dtype = p.dtype ? *p.dtype : usual;
+  if (const ir::IntrinsicInfo* row = ir::find_intrinsic(name);
+      row && p.args.size() == 1 && p.attrs.empty() && dtype == usual && !p.type && row->arity == 1) {
+    const ir::Expr* made = ir::make_unary(r.ctx, row->id, p.args[0]);
+    const auto* same = ir::as<ir::Call>(made);
+    if (!same || same->args[0] != p.args[0]) return Val::of(made == p.args[0] ? made : r.at(made, call.node));
+  }
   // A dtype that the name does not imply is kept as the call's attribute, so that it can be printed again.
   if (p.keyword_dtype && rule != Rule::DTypeFirst && rule != Rule::DTypeLast && (dtype != usual || p.type))
     p.attrs.push_back(r.ctx.named("dtype", p.type ? r.ctx.attr(p.type) : dtype_attr(r, dtype)));

@@ -204,9 +204,7 @@ void tell_missing_functions(Repl& repl) {
 
 }  // namespace
 
-bool is_run_file_at(const std::string& path) {
-  return is_run_file(support::first_bytes(path, kRunFileMagic.size()));
-}
+bool is_run_file_at(const std::string& path) { return is_run_file(support::first_bytes(path, kRunFileMagic.size())); }
 
 Status open_run(Repl& repl, const std::string& path) {
   const auto bytes = support::read_file(path, runtime::memory_limit() / 2);
