@@ -78,7 +78,7 @@ struct Document::State {
   source::Diagnostics diagnostics;
   std::vector<MemberFacts> facts;         // by member
   std::vector<source::Diagnostic> outer;  // of the header of the class, which does not parse
-  // Beside the functions: damage in the class, functions and classes that lack a decorator.
+  // Of functions and classes that lack a decorator, and of their damage.
   std::vector<source::Diagnostic> beside;
   std::vector<cst::LiveTree::Part> fixed;  // what else the file and the class have: imports, attributes
   bool in_parts = false;                  // whether the next edit may be read in part

@@ -504,6 +504,14 @@ static bool take_initialisers(const onnx::Translation& model, const std::vector<
 // Of an input, in a message.
 static constexpr std::size_t kShownText = 200;
 
+// Whether a symbolic dimension of the parameters has that name.
+static bool is_dim(std::string_view name, const std::vector<Parameter>& parameters) {
+  std::vector<const ir::Var*> symbols;
+  for (const Parameter& p : parameters)
+    if (p.type) ir::collect_vars(p.type, symbols);
+  return std::any_of(symbols.begin(), symbols.end(), [&](const ir::Var* v) { return v->name == name; });
+}
+
 std::optional<std::vector<Argument>> Session::arguments(std::string_view function, std::span<const std::string> texts,
                                                         Diagnostics& out) {
   runtime::set_guarded_storage(options_.engine == Engine::Jit && !options_.check_bounds);
@@ -552,7 +560,10 @@ std::optional<std::vector<Argument>> Session::arguments(std::string_view functio
       // A parameter's own name has been removed.
       if (const std::string_view name = form == text ? unknown_name(text) : ""; !name.empty())
         out.add({}, source::message(diag::NoSuchThing, fmt::format("parameter of `{}`", function), name)
-                        .with_hint("parameters: " + join_names(ps)));
+                        .with_hint(is_dim(name, ps) ? fmt::format("`{0}` is a dimension: `:set dim {0}=N`, "
+                                                                  "`--dim {0}=N` on the command line",
+                                                                  name)
+                                                    : "parameters: " + join_names(ps)));
       else
         out.add({}, source::message(diag::BadInput, support::one_line(text, kShownText), typed.error().message));
       return std::nullopt;
