@@ -1,5 +1,5 @@
 // An edit that changes which functions a class has: one is typed, pasted or removed, or a header in a body cuts the
-// function in two. What it does not touch stays as it is.
+// function in two. The others stay as they are.
 #include "frontend/cst/damage.h"
 #include "frontend/document_state.h"
 #include "frontend/echo.h"
@@ -33,7 +33,9 @@ struct Document::State::MemberChanges {
 
 namespace {
 
-bool is_word_character(char c) { return c == '_' || (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z'); }
+bool is_word_character(char c) {
+  return c == '_' || (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
+}
 
 bool has_word(std::string_view text, std::string_view word) {
   for (std::size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
@@ -66,7 +68,8 @@ bool begins_in(const Part& part, const std::vector<std::uint32_t>& begins) {
   return std::binary_search(begins.begin(), begins.end(), part.begin);
 }
 
-// What may have damage that the runtime takes for none: blocks (a colon that is missing), lines that are too deep.
+// All but statements that may have damage that the runtime takes for none: blocks (a colon that is missing), lines that
+// are too deep.
 class LinesLeftOut : public cst::KnownStatements {
  public:
   bool keeps(const Statement& s) override {
@@ -125,9 +128,7 @@ std::optional<Document::State::Layout> Document::State::layout() {
 void Document::State::note_fixed() {
   fixed.clear();
   const std::vector<Part> of_file = live.parts();
-  const auto is_class = [&](const Part& p) {
-    return p.kind == Kind::Module && p.begin == result.items[0].span.begin;
-  };
+  const auto is_class = [&](const Part& p) { return p.kind == Kind::Module && p.begin == result.items[0].span.begin; };
   for (const Part& p : of_file) {
     const bool is_plain = p.plain && (p.kind == Kind::FunctionDefinition || p.kind == Kind::Module);
     if (!is_class(p) && !is_plain) fixed.push_back(p);
@@ -176,14 +177,16 @@ bool Document::State::is_untouched(const Member& m, const Part& now, const TextE
   return ends_line(text, now.end) && ends_line(old_text, m.span.end);
 }
 
-std::optional<Document::State::MemberChanges> Document::State::changes_of_members(
-    const Layout& now, const TextEdit& edit, const cst::LiveTree::Changed& changed, std::string_view old_text) {
+std::optional<Document::State::MemberChanges> Document::State::changes_of_members(const Layout& now,
+                                                                                  const TextEdit& edit,
+                                                                                  const cst::LiveTree::Changed& changed,
+                                                                                  std::string_view old_text) {
   const std::string_view text = buffer().text();
   MemberChanges out;
   std::vector<bool> matched(now.functions.size());
   std::set<std::string_view> names;
   for (Member& m : module().members) {
-    if (m.is_gone()) continue;
+    if (m.gone) continue;
     if (!script::is_function(m.kind)) {  // of a statement that is fixed
       names.insert(m.name);
       continue;
@@ -192,8 +195,8 @@ std::optional<Document::State::MemberChanges> Document::State::changes_of_member
     const std::uint32_t begin = edit.moved(m.span.begin);
     const auto at = std::lower_bound(now.functions.begin(), now.functions.end(), begin,
                                      [](const Part& p, std::uint32_t b) { return p.begin < b; });
-    const bool same = begins && at != now.functions.end() && at->begin == begin && at->kind == m.kind &&
-                      name_of(*at, text) == m.name;
+    const bool same =
+        begins && at != now.functions.end() && at->begin == begin && at->kind == m.kind && name_of(*at, text) == m.name;
     if (!same) {
       out.removed.push_back(&m);
       continue;
@@ -223,8 +226,8 @@ bool Document::State::add_mentions(MemberChanges& changes, const Layout& now) {
   for (const Part& part : now.functions) {
     const std::string_view code = text_of(part, text);
     const auto has = [&](std::string_view name) { return has_word(code, name); };
-    const bool is_added = std::any_of(changes.added.begin(), changes.added.end(),
-                                      [&](const Part& p) { return p.begin == part.begin; });
+    const bool is_added =
+        std::any_of(changes.added.begin(), changes.added.end(), [&](const Part& p) { return p.begin == part.begin; });
     if (is_added || std::none_of(names.begin(), names.end(), has)) continue;
     const auto of_part = [&](const MemberChanges::Touched& t) { return t.now.begin == part.begin; };
     const auto touched = std::find_if(changes.touched.begin(), changes.touched.end(), of_part);
@@ -262,7 +265,7 @@ Member& Document::State::add_member(const Part& part) {
 void Document::State::remove_member(Member& m) {
   module().by_name.erase(m.name);
   facts[index_of(m)] = {};
-  m.name = {};
+  m.gone = true;
   m.span = {};
   m.state = Member::State::Failed;
   m.function = nullptr;
@@ -312,7 +315,7 @@ bool Document::State::read_changes(const MemberChanges& changes, const TextEdit&
   return true;
 }
 
-// What is said of the class and the file besides their functions.
+// Reports about the class and the file besides their functions.
 bool Document::State::read_beside(const Layout& now) {
   const std::string_view text = buffer().text();
   found.clear();

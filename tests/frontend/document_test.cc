@@ -566,7 +566,8 @@ class Builder : public Vandal {
   static constexpr std::string_view kPieces[] = {
       "    @R.function(private=True)\n    def loose(x: R.Tensor((\"n\", 4), \"float32\")):\n        y = "
       "R.exp(x)\n        return y\n\n",
-      "    @R.function\n    def more(x: R.Tensor((4, 4), \"float32\")) -> R.Tensor((4, 4), \"float32\"):\n        cls = "
+      "    @R.function\n    def more(x: R.Tensor((4, 4), \"float32\")) -> R.Tensor((4, 4), \"float32\"):\n        cls "
+      "= "
       "Module\n        y = cls.loose(x)\n        return y\n",
       "    @R.function\n    def calls(x: R.Tensor((4, 4), \"float32\")):\n        cls = Module\n        y = "
       "cls.more(x)\n        return y\n",
@@ -628,6 +629,14 @@ TEST_CASE("a function that is typed between others costs what it is") {
   }
   CHECK(e.document.result().ok);
   MESSAGE("read as a whole: " << whole);
+}
+
+TEST_CASE("a function whose name is damaged is still there") {
+  Edited e(kModule);
+  e.change("def helper", "def )helper");
+  CHECK(e.document.diagnostics().error_count() == 1);
+  e.change("def )helper", "def helper");
+  CHECK(e.document.result().ok);
 }
 
 TEST_CASE("a header that cuts a function in two, and back") {

@@ -114,8 +114,10 @@ std::string index_difference(const TextIndex& a, const TextIndex& b, std::size_t
 }  // namespace
 
 TEST_CASE("an index that follows the edits of a statement is that of the text") {
-  constexpr std::string_view kPieces[] = {"x", "lv", "R.add(x, lv)", "(lv, 2)", ".shape", "cls.helper(x)", "# ", "float32",
-                                          "axis=1", "R.Tensor((4, 4))", "\"n\"", "m", " = "};
+  constexpr std::string_view kPieces[] = {
+      "x",  "lv",      "R.add(x, lv)", "(lv, 2)",          ".shape", "cls.helper(x)",
+      "# ", "float32", "axis=1",       "R.Tensor((4, 4))", "\"n\"",  "m",
+      " = "};
   std::size_t followed = 0;
   for (std::uint32_t seed = 1; seed <= 20; ++seed) {
     testing::Vandal vandal(seed, kPieces);
