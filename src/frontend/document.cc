@@ -545,7 +545,7 @@ void Document::State::verify_parts(const std::vector<Member*>& read) {
   }
   const ir::VerifyOptions options = verify_options();
   for (std::size_t i = 0; i < members.size(); ++i) {
-    if (members[i].is_gone()) continue;
+    if (members[i].gone) continue;
     MemberFacts& f = facts[i];
     // Rules that need the whole module find nothing more when a part of it is missing.
     const bool holds = f.verified_complete == result.ok || (f.verified_complete && f.verification.empty());
@@ -604,7 +604,7 @@ void Document::State::collect_diagnostics() {
   all.insert(all.end(), beside.begin(), beside.end());
   FunctionRanges ranges;
   for (std::size_t i = 0; i < facts.size(); ++i) {
-    if (module().members[i].is_gone()) continue;
+    if (module().members[i].gone) continue;
     const source::Span span = module().members[i].span;
     ranges.emplace_back(span.begin, span.end);
     all.insert(all.end(), facts[i].parsing.begin(), facts[i].parsing.end());
@@ -694,7 +694,7 @@ std::vector<Document::ReadFunction> Document::functions() const {
   if (s.reader && !s.read_text)
     for (const script::ModuleState& module : s.reader->modules)
       for (const Member& m : module.members)
-        if (!m.is_gone()) out.push_back({m.name, m.function, m.span, m.broken});
+        if (!m.gone) out.push_back({m.name, m.function, m.span, m.broken});
   for (const ParsedItem& item : s.result.items)
     if (item.kind == ItemKind::Function) out.push_back({item.name, item.function, item.span, item.broken});
   return out;

@@ -1,5 +1,5 @@
 // An edit that changes which functions a class has: one is typed, pasted or removed, or a header in a body cuts the
-// function in two. What it does not touch stays as it is.
+// function in two. The others stay as they are.
 #include "frontend/cst/damage.h"
 #include "frontend/document_state.h"
 #include "frontend/echo.h"
@@ -16,8 +16,7 @@ struct Document::State::Layout {
   Part of_class;
   std::vector<Part> functions;  // of the class
   std::vector<Part> fixed;      // as long as these are the same, the functions can be read by themselves
-  std::vector<Part> plain;      // functions and classes without decorators
-  std::vector<Part> damaged;    // statements of the class that do not parse
+  std::vector<Part> plain;      // functions and classes without the decorators that they need
 };
 
 struct Document::State::MemberChanges {
@@ -54,19 +53,6 @@ std::string_view name_of(const Part& part, std::string_view text) {
   return text.substr(part.name_begin, part.name_end - part.name_begin);
 }
 
-// The names of the functions that a piece of text defines.
-std::vector<std::string_view> defined_in(std::string_view text) {
-  constexpr std::string_view kDef = "def ";
-  std::vector<std::string_view> names;
-  for (std::size_t at = text.find(kDef); at != std::string_view::npos; at = text.find(kDef, at + 1)) {
-    const std::size_t begin = std::min(text.find_first_not_of(' ', at + kDef.size()), text.size());
-    std::size_t end = begin;
-    while (end < text.size() && is_word_character(text[end])) ++end;
-    if (end > begin) names.push_back(text.substr(begin, end - begin));
-  }
-  return names;
-}
-
 bool touches(const TextEdit& edit, std::uint32_t begin, std::uint32_t end) {
   return begin <= edit.old_end && edit.begin <= end;
 }
@@ -82,14 +68,8 @@ bool begins_in(const Part& part, const std::vector<std::uint32_t>& begins) {
   return std::binary_search(begins.begin(), begins.end(), part.begin);
 }
 
-// The class itself, without the insides of its functions.
-class FunctionsLeftOut : public cst::KnownStatements {
- public:
-  bool keeps(const Statement&) override { return true; }
-  bool next(Statement&) override { return false; }
-};
-
-// What may have damage that the runtime takes for none: blocks (a colon that is missing), lines that are too deep.
+// All but statements that may have damage that the runtime takes for none: blocks (a colon that is missing), lines that
+// are too deep.
 class LinesLeftOut : public cst::KnownStatements {
  public:
   bool keeps(const Statement& s) override {
@@ -117,6 +97,7 @@ std::optional<Document::State::Layout> Document::State::layout() {
       found.of_class = part;
       has_class = name_of(part, text) == module().name;
     } else if (part.plain && (part.kind == Kind::FunctionDefinition || part.kind == Kind::Module)) {
+      if (live.has_cut_header(part.begin, part.body)) return std::nullopt;
       found.plain.push_back(part);
     } else {
       found.fixed.push_back(part);
@@ -128,19 +109,17 @@ std::optional<Document::State::Layout> Document::State::layout() {
     if (script::is_function(part.kind)) {
       if (part.name_begin == part.name_end || live.has_cut_header(part.begin, part.body)) return std::nullopt;
       found.functions.push_back(part);
-    } else if (begins_in(part, *cuts)) {
-      found.damaged.push_back(part);
-    } else if (part.kind == Kind::FunctionDefinition && part.plain) {
+    } else if (part.kind == Kind::FunctionDefinition) {
+      if (live.has_cut_header(part.begin, part.body)) return std::nullopt;
       found.plain.push_back(part);
     } else {
       found.fixed.push_back(part);
     }
   }
-  // Damage is within functions, or a statement of the class.
+  // Damage is within functions.
   for (const std::uint32_t at : *cuts) {
     const auto holds = [&](const Part& p) { return p.begin <= at && at < p.end; };
-    const auto none_of = [&](const std::vector<Part>& all) { return std::none_of(all.begin(), all.end(), holds); };
-    if (none_of(found.functions) && none_of(found.damaged) && none_of(found.plain)) return std::nullopt;
+    if (std::none_of(found.functions.begin(), found.functions.end(), holds)) return std::nullopt;
   }
   return found;
 }
@@ -150,18 +129,14 @@ void Document::State::note_fixed() {
   fixed.clear();
   const std::vector<Part> of_file = live.parts();
   const auto is_class = [&](const Part& p) { return p.kind == Kind::Module && p.begin == result.items[0].span.begin; };
-  const auto is_fixed = [](const Part& p) {
-    return !script::is_function(p.kind) && !(p.kind == Kind::FunctionDefinition && p.plain);
-  };
-  for (const Part& p : of_file)
-    if (is_fixed(p) && !is_class(p) && !(p.kind == Kind::Module && p.plain)) fixed.push_back(p);
-  auto cuts = live.damaged_statements();
-  if (!cuts) cuts.emplace();
-  std::sort(cuts->begin(), cuts->end());
+  for (const Part& p : of_file) {
+    const bool is_plain = p.plain && (p.kind == Kind::FunctionDefinition || p.kind == Kind::Module);
+    if (!is_class(p) && !is_plain) fixed.push_back(p);
+  }
   for (const Part& c : of_file)
     if (is_class(c))
       for (const Part& p : live.parts(c))
-        if (is_fixed(p) && !begins_in(p, *cuts)) fixed.push_back(p);
+        if (!script::is_function(p.kind) && p.kind != Kind::FunctionDefinition) fixed.push_back(p);
 }
 
 bool Document::State::same_fixed(const Layout& now, const TextEdit& edit) const {
@@ -211,7 +186,7 @@ std::optional<Document::State::MemberChanges> Document::State::changes_of_member
   std::vector<bool> matched(now.functions.size());
   std::set<std::string_view> names;
   for (Member& m : module().members) {
-    if (m.is_gone()) continue;
+    if (m.gone) continue;
     if (!script::is_function(m.kind)) {  // of a statement that is fixed
       names.insert(m.name);
       continue;
@@ -248,14 +223,9 @@ bool Document::State::add_mentions(MemberChanges& changes, const Layout& now) {
   std::vector<std::string_view> names;
   for (const Part& part : changes.added) names.push_back(name_of(part, text));
   for (const Member* m : changes.removed) names.push_back(m->name);
-  // (Damage may be a function, to which calls are no mistakes.)
-  std::vector<std::string_view> lost;
-  for (const Part& part : now.damaged)
-    for (const std::string_view name : defined_in(text_of(part, text))) lost.push_back(name);
   for (const Part& part : now.functions) {
     const std::string_view code = text_of(part, text);
     const auto has = [&](std::string_view name) { return has_word(code, name); };
-    if (std::any_of(lost.begin(), lost.end(), has)) return false;
     const bool is_added =
         std::any_of(changes.added.begin(), changes.added.end(), [&](const Part& p) { return p.begin == part.begin; });
     if (is_added || std::none_of(names.begin(), names.end(), has)) continue;
@@ -295,7 +265,7 @@ Member& Document::State::add_member(const Part& part) {
 void Document::State::remove_member(Member& m) {
   module().by_name.erase(m.name);
   facts[index_of(m)] = {};
-  m.name = {};
+  m.gone = true;
   m.span = {};
   m.state = Member::State::Failed;
   m.function = nullptr;
@@ -345,48 +315,32 @@ bool Document::State::read_changes(const MemberChanges& changes, const TextEdit&
   return true;
 }
 
-// Damage in the class, and what lacks a decorator.
+// Reports about the class and the file besides their functions.
 bool Document::State::read_beside(const Layout& now) {
   const std::string_view text = buffer().text();
-  source::Diagnostics all;
-  const auto report_of = [&](const Part& part, cst::KnownStatements& known) {
-    cst::TreeOptions copying = tree_options();
-    copying.known = &known;
-    const cst::Tree tree = live.copy_node(file, part.kind, part.begin, copying);
-    if (!tree.rows.empty()) cst::report_damage(tree, all);
-    return !tree.rows.empty();
-  };
-  FunctionsLeftOut functions;
-  if (!now.damaged.empty() && !report_of(now.of_class, functions)) return false;
-  const auto of_function = [&](const source::Diagnostic& d) {
-    const auto holds = [&](const Part& p) { return is_inside(d.span, {file, p.begin, p.end}); };
-    return std::any_of(now.functions.begin(), now.functions.end(), holds) ||
-           std::any_of(now.plain.begin(), now.plain.end(), holds);
-  };
-  beside.clear();
-  for (const source::Diagnostic& d : all.all())
-    if (!of_function(d)) beside.push_back(d);
-
-  all.clear();
+  found.clear();
   LinesLeftOut lines;
   for (const Part& part : now.plain) {
-    if (!report_of(part, lines)) return false;
+    cst::TreeOptions copying = tree_options();
+    copying.known = &lines;
+    const cst::Tree tree = live.copy_node(file, part.kind, part.begin, copying);
+    if (tree.rows.empty()) return false;
+    cst::report_damage(tree, found);
     const source::Span name{file, part.name_begin, part.name_end};
     if (part.kind == Kind::Module) {
       if (script::lacks_decorator(text.substr(part.body, part.end - part.body)))
-        all.add(name, script::undecorated_module(name_of(part, text)));
+        found.add(name, script::undecorated_module(name_of(part, text)));
     } else if (is_inside(name, {file, now.of_class.begin, now.of_class.end})) {
-      all.add(name, script::undecorated_function(name_of(part, text)));
+      found.add(name, script::undecorated_function(name_of(part, text)));
     }
   }
-  beside.insert(beside.end(), all.all().begin(), all.all().end());
+  beside = found.all();
   return std::all_of(beside.begin(), beside.end(), is_beside);
 }
 
 // Whether a diagnostic of no function is one that `read_beside` finds.
 bool Document::State::is_beside(const source::Diagnostic& d) {
-  return d.id == diag::UndecoratedModule || d.id == diag::UndecoratedFunction ||
-         (is_syntax(d.id) && d.id != diag::NestedTooDeepText);
+  return d.id == diag::UndecoratedModule || d.id == diag::UndecoratedFunction;
 }
 
 bool Document::State::read_members(const TextEdit& edit, const cst::LiveTree::Changed& changed,

@@ -78,13 +78,13 @@ struct Document::State {
   source::Diagnostics diagnostics;
   std::vector<MemberFacts> facts;         // by member
   std::vector<source::Diagnostic> outer;  // of the header of the class, which does not parse
-  // Beside the functions: damage in the class, functions and classes that lack a decorator.
+  // Of functions and classes that lack a decorator, and of their damage.
   std::vector<source::Diagnostic> beside;
   std::vector<cst::LiveTree::Part> fixed;  // what else the file and the class have: imports, attributes
-  bool in_parts = false;                  // whether the next edit may be read in part
+  bool in_parts = false;                   // whether the next edit may be read in part
   bool verify_in_parts = false;
   std::vector<bool> good_bindings;
-  ReadScope scope;  // of this edit, and of those before it in the same update
+  ReadScope scope;                       // of this edit, and of those before it in the same update
   std::set<const Member*> members_read;  // the same
 
   State(source::SourceManager& s, source::FileId f, const ParseOptions& o, std::shared_ptr<ir::Context> with)
@@ -152,7 +152,6 @@ struct Document::State {
   bool has_header_diagnostics(const Member& m);
   std::size_t index_of(const Member& m);
   void collect_diagnostics();
-
 
   // ---- which functions there are: document_members.cc ----
 

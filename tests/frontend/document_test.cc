@@ -631,6 +631,14 @@ TEST_CASE("a function that is typed between others costs what it is") {
   MESSAGE("read as a whole: " << whole);
 }
 
+TEST_CASE("a function whose name is damaged is still there") {
+  Edited e(kModule);
+  e.change("def helper", "def )helper");
+  CHECK(e.document.diagnostics().error_count() == 1);
+  e.change("def )helper", "def helper");
+  CHECK(e.document.result().ok);
+}
+
 TEST_CASE("a header that cuts a function in two, and back") {
   for (const std::string_view header : {"    def cut(x):\n", "def cut(x):\n", "class Cut:\n"}) {
     CAPTURE(header);

@@ -188,7 +188,7 @@ TEST_CASE("Relay text that is translated to Relax is edited, too") {
 
 namespace {
 
-// What a fresh reading is to have as well.
+// The same for an edited and a fresh program.
 std::string program_text(const Session& session, session::Machine machine) {
   if (machine == session::Machine::Relax) return ir::print(session.module()) + places_of(session);
   return relay::print(session::relay_text(session.program())->module());

@@ -97,7 +97,7 @@ class TextIndex {
   std::uint32_t function_at(std::uint32_t offset) const;
   // Names that can be used there, innermost first; of equal ones the one that is meant.
   std::vector<std::uint32_t> visible_at(std::uint32_t offset) const;
-  // What a name means there; kNoName: nothing.
+  // The definition that a name refers to there; kNoName: none.
   std::uint32_t meant_at(std::uint32_t offset, std::string_view name) const;
 
   // Nodes around an offset, the innermost first.
@@ -113,9 +113,9 @@ class TextIndex {
   friend TextIndex relay_index_of(Tree tree);
   friend class Document;
 
-  // What a walk learns of a file that a statement does not say.
+  // Known from the whole file, for a statement that is read alone.
   struct Surroundings {
-    std::map<std::string, char> spaces;                           // R, T, I and other names of theirs
+    std::map<std::string, char> spaces;                          // R, T, I and other names of theirs
     std::vector<std::pair<std::uint32_t, std::string>> aliases;  // of a module: `cls` of `cls = Module`
   };
 

@@ -92,7 +92,7 @@ class NameWalk {
   Dims dims_ = Dims::Use;
   std::optional<std::uint32_t> alone_at_;  // of walk_alone: names are those that the index has there
   std::vector<bool> bound_;                // by definition: of a symbol, whether something binds it
-  std::vector<bool> loose_;  // a symbol whose place so far is a declaration or a part of a dimension
+  std::vector<bool> loose_;                // a symbol whose place so far is a declaration or a part of a dimension
 };
 
 }  // namespace rldb::frontend

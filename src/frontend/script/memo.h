@@ -39,8 +39,8 @@ class BodyMemo final : public cst::KnownStatements {
   void start();
   // Before the body is read again: ranges follow the edit, statements that it touched are marked.
   void apply(const TextEdit& edit);
-  // And the function ends there now. A header that is typed into its body cuts statements off; they are known again when
-  // the function takes them back.
+  // And the function ends there now. A header that is typed into its body cuts statements off; they are known again
+  // when the function takes them back.
   void reach(std::uint32_t end);
   // An edit anywhere in the text: statements that were cut off follow it.
   void move_cut_off(const TextEdit& edit);

@@ -30,7 +30,7 @@ Member::~Member() = default;
 const Member& ModuleState::first_member() const {
   const Member* first = nullptr;
   for (const Member& m : members)
-    if (!m.is_gone() && (!first || m.span.begin < first->span.begin)) first = &m;
+    if (!m.gone && (!first || m.span.begin < first->span.begin)) first = &m;
   return *first;
 }
 
@@ -305,7 +305,7 @@ Val module_member(Reader& r, std::string_view name, Node at) {
   std::vector<std::string_view> names;
   if (r.module)
     for (const Member& m : r.module->members)
-      if (!m.is_gone()) names.push_back(m.name);
+      if (!m.gone) names.push_back(m.name);
   if (r.env && r.env->module)
     for (const ir::ModuleEntry& e : r.env->module->entries) names.push_back(e.name);
   const std::string_view near = source::nearest(name, names);

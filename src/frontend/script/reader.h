@@ -89,8 +89,7 @@ struct Member {
   bool broken_signature = false;           // of a Relax function
   bool lost_parameters = false;            // some of its signature could not be read: calls are not checked against it
   bool lost_definitions = false;           // values of functions that could not be read: uses of them lack a definition
-  // An edit removed it. (Its place is kept, as others may point to it.)
-  bool is_gone() const { return name.empty(); }
+  bool gone = false;                       // removed by an edit; its place is kept, as others may point to it
 };
 
 struct ModuleState {
