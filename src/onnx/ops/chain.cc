@@ -1,6 +1,8 @@
 // Makers that do nothing after a failure.
 #include "onnx/ops/chain.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "rldb/ir/op/arithmetic.h"
@@ -12,6 +14,7 @@
 #include "rldb/ir/op/linear_algebra.h"
 #include "rldb/ir/op/unary.h"
 #include "rldb/ir/op_attr/dtype_attr.h"
+#include "rldb/ir/printer.h"
 
 namespace rldb::onnx::bodies {
 
@@ -40,7 +43,10 @@ Dims Chain::dims(const Expr* x) { return good() && x ? take(c.dims_of(x)) : Dims
 std::int64_t Chain::size(const Expr* x, std::size_t axis) {
   const Dims all = dims(x);
   const auto n = axis < all.size() ? int_of(all[axis]) : std::nullopt;
-  if (!n) fail(axis < all.size() ? "a dim of its operand is not known" : "its operand has too few dims");
+  if (!n && good())
+    fail(axis < all.size()
+             ? fmt::format("the size of axis {} of an operand has to be known: it is {}", axis, ir::print_type(x->type))
+             : "its operand has too few dims");
   return n.value_or(1);
 }
 

@@ -112,10 +112,18 @@ class Recursion {
       if (open_[i][k]) dims[k] = c_.ctx.var(c_.blocks.unique_name("n"), c_.ctx.int64());
     return c_.ctx.tensor(dims, t->dtype);
   }
-  const ir::Type* stacked_type(const ir::TensorType* row) {
-    Dims dims(row->shape.begin(), row->shape.end());
+  // A tensor that each step stacks. Dims that only a step knows are variables of the rows too.
+  struct Row {
+    const ir::TensorType* type = nullptr;
+    std::vector<bool> open;  // such dims
+    bool is_open() const { return std::find(open.begin(), open.end(), true) != open.end(); }
+  };
+  const ir::Type* stacked_type(const Row& row) {
+    Dims dims(row.type->shape.begin(), row.type->shape.end());
+    for (std::size_t k = 0; k < dims.size(); ++k)
+      if (row.open[k]) dims[k] = c_.ctx.var(c_.blocks.unique_name("n"), c_.ctx.int64());
     dims.insert(dims.begin(), c_.ctx.var(c_.blocks.unique_name("rows"), c_.ctx.int64()));
-    return c_.ctx.tensor(dims, row->dtype);
+    return c_.ctx.tensor(dims, row.type->dtype);
   }
   void param(std::string_view name, const ir::Type* type) {
     params_.push_back(c_.ctx.var(c_.blocks.unique_name(name), type));
@@ -125,7 +133,7 @@ class Recursion {
     param("step", c_.ctx.tensor(Dims(), DType::Int(64)));
     param("condition", c_.ctx.tensor(Dims(), DType::Bool()));
     for (std::size_t i = 0; i < first_.size(); ++i) param("carried", carried_type(i));
-    for (const ir::TensorType* row : rows_) param("scanned", stacked_type(row));
+    for (const Row& row : rows_) param("scanned", stacked_type(row));
   }
   const ir::Var* carried(std::size_t i) const { return params_[2 + i]; }
   const ir::Var* stacked(std::size_t i) const { return params_[2 + first_.size() + i]; }
@@ -159,10 +167,9 @@ class Recursion {
       }
       for (std::size_t k = 0; k < of_.stacked; ++k) {
         RLDB_TRY(const ir::TensorType* t, shaped_type((*made)[1 + first_.size() + k]));
-        for (const Expr* d : t->shape)
-          if (!int_of(d) && !is_outside(d, before_attempt))
-            return refuse(fmt::format("the shape of its result {} is known in a step only", first_.size() + k));
-        rows_.push_back(t);
+        Row row{t, {}};
+        for (const Expr* d : t->shape) row.open.push_back(!int_of(d) && !is_outside(d, before_attempt));
+        rows_.push_back(std::move(row));
       }
       if (open_ == before) return support::Unit();
       if (tries > 16) return refuse("the shapes of the values that it carries do not settle");
@@ -170,6 +177,26 @@ class Recursion {
   }
 
   // ---- the function ----
+
+  // The rows so far, with the dims of this one. That those of a step are as those before is checked when it runs.
+  Made rows_so_far(std::size_t k, const Expr* row) {
+    if (!rows_[k].is_open()) return static_cast<const Expr*>(stacked(k));
+    RLDB_TRY(const ir::TensorType* t, shaped_type(row));
+    Dims dims(t->shape.begin(), t->shape.end());
+    dims.insert(dims.begin(), c_.i64(0));
+    bodies::Chain m(c_);
+    const Expr* is_first = m.each(op::Less, params_[0], m.lit(DType::Int(64), 1));
+    RLDB_TRY_VOID(m.done(nullptr));
+    RLDB_TRY(const ir::SeqExpr* none, branch(c_, [&] {
+               bodies::Chain inside(c_);
+               return inside.done(inside.full(dims, t->dtype, 0));
+             }));
+    RLDB_TRY(const ir::SeqExpr* some, branch(c_, [&] { return Made(c_.blocks.emit(stacked(k), "gv")); }));
+    const ir::Type* open = c_.ctx.tensor_ndim(int(dims.size()), t->dtype);
+    const Expr* chosen = c_.blocks.emit(c_.ctx.if_expr(is_first, none, some, open), "gv");
+    dims[0] = c_.ctx.var(c_.blocks.unique_name("rows"), c_.ctx.int64());
+    return static_cast<const Expr*>(c_.blocks.emit_match_cast(chosen, c_.ctx.tensor(dims, t->dtype)));
+  }
 
   // One more step, then the function again: the call is in tail position, so that its frame is that of its caller.
   Made next_call() {
@@ -179,8 +206,10 @@ class Recursion {
     args.insert(args.end(), made.begin() + 1, made.begin() + 1 + std::ptrdiff_t(first_.size()));
     RLDB_TRY_VOID(m.done(nullptr));
     for (std::size_t k = 0; k < of_.stacked; ++k) {
-      RLDB_TRY(const Expr* rows, with_place(c_, stacked(k), params_[0]));
-      RLDB_TRY(rows, with_row(c_, rows, made[1 + first_.size() + k], params_[0]));
+      const Expr* row = made[1 + first_.size() + k];
+      RLDB_TRY(const Expr* rows, rows_so_far(k, row));
+      RLDB_TRY(rows, with_place(c_, rows, params_[0]));
+      RLDB_TRY(rows, with_row(c_, rows, row, params_[0]));
       args.push_back(rows);
     }
     return static_cast<const Expr*>(c_.blocks.emit(c_.ctx.call_typed(self_, args, result_, {}, {}), "gv"));
@@ -205,10 +234,12 @@ class Recursion {
     bodies::Chain m(c_);
     Exprs args{m.lit(DType::Int(64), 0), of_.condition ? of_.condition : m.lit(DType::Bool(), 1)};
     args.insert(args.end(), first_.begin(), first_.end());
-    for (const ir::TensorType* t : rows_) {
-      Dims dims(t->shape.begin(), t->shape.end());
+    for (const Row& row : rows_) {
+      Dims dims(row.type->shape.begin(), row.type->shape.end());
+      for (std::size_t k = 0; k < dims.size(); ++k)
+        if (row.open[k]) dims[k] = c_.i64(0);
       dims.insert(dims.begin(), c_.i64(0));
-      args.push_back(m.full(dims, t->dtype, 0));
+      args.push_back(m.full(dims, row.type->dtype, 0));
     }
     RLDB_TRY_VOID(m.done(nullptr));
     for (const Expr*& a : args) a = ir::is_leaf(a) ? a : c_.bind(a);
@@ -219,7 +250,7 @@ class Recursion {
   const Repeat& of_;
   Exprs first_;
   std::vector<std::vector<bool>> open_;
-  std::vector<const ir::TensorType*> rows_;
+  std::vector<Row> rows_;
   std::vector<const ir::Var*> params_;
   const ir::Type* result_ = nullptr;
   const ir::Var* self_ = nullptr;

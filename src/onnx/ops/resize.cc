@@ -116,7 +116,9 @@ struct AxisChange {
 
 // An axis whose old or new size is a symbol.
 ir::Result<AxisChange> open_axis(NodeContext& c, const Resize& r, std::size_t i, const Expr* dim) {
-  if (r.larger || r.smaller) return c.must_be_known(3);
+  if ((r.larger || r.smaller) && r.sizes.empty()) return c.must_be_known(3);
+  if (r.larger || r.smaller)
+    return refuse("its scale follows from sizes of its data (`keep_aspect_ratio_policy`) that are not known");
   if (r.mode.antialias) return refuse("it smooths (`antialias`) along an axis whose size is not known");
   OpenAxis open{dim, nullptr, {}, 0, 1};
   if (!r.scales.empty()) open.scale = r.scales[i];

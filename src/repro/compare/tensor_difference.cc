@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "rldb/support/cancel.h"
+#include "rldb/support/text.h"
 
 namespace rldb::repro {
 
@@ -188,8 +189,9 @@ std::string to_string(const TensorDifference& d) {
   std::string where;
   for (const std::size_t field : d.path) where += fmt::format("field {}: ", field);
   if (!d.kind.empty()) return where + d.kind;
-  return fmt::format("{}[{}]: {} vs {}; {} of {} elements {}{}", where, fmt::join(d.first, ", "), d.a, d.b, d.different,
-                     d.total, d.different == 1 ? "differs" : "differ", amount_of(d));
+  return fmt::format("{}[{}]: {} vs {}; {} of {} {}{}", where, fmt::join(d.first, ", "), d.a, d.b, d.different,
+                     support::counted(std::size_t(d.total), "element"), d.different == 1 ? "differs" : "differ",
+                     amount_of(d));
 }
 
 }  // namespace rldb::repro
