@@ -44,7 +44,10 @@ class SessionNames final : public frontend::OuterNames {
   const ir::Expr* find(std::string_view name) const override {
     if (const NamedValue* v = values_.find(name)) {
       // As a number of the text, which constants and dimensions may have: `R.const(i)` in a loop.
-      if (v->value.is(ValueKind::Int) && !symbols_.find(name)) return ctx_.i64(v->value.as_int());
+      if (!symbols_.find(name)) {
+        if (v->value.is(ValueKind::Int)) return ctx_.i64(v->value.as_int());
+        if (v->value.is(ValueKind::Bool)) return ctx_.bool_imm(v->value.as_int() != 0);
+      }
       return v->var;
     }
     const ir::Var* const* symbol = symbols_.find(name);

@@ -147,6 +147,20 @@ const Expr* make_rounding(Context& ctx, Intrinsic id, const Expr* x) {
                                                          : std::nearbyint(v));
 }
 
+constexpr int kMostCopied = 64;  // nodes
+
+bool is_longer_than(const Expr* e, int most) {
+  int nodes = 0;
+  walk(e, [&](const Node*) { return ++nodes <= most; });
+  return nodes > most;
+}
+
+bool has_infinity(DType t) {
+  std::byte bytes[8] = {};
+  runtime::store_double(bytes, t, std::numeric_limits<double>::infinity());
+  return std::isinf(runtime::load_as_double(bytes, t));
+}
+
 const Expr* make_magnitude(Context& ctx, const Expr* x) {
   const DType t = x->dtype();
   if (t.is_uint() || t.is_bool()) return x;
@@ -155,6 +169,8 @@ const Expr* make_magnitude(Context& ctx, const Expr* x) {
   const Expr* zero = spread(ctx, ctx.int_imm(t.element(), 0), t);
   const Expr* negated = folded_binary(ctx, BinaryKind::Sub, zero, x);
   if (const auto* i = as<IntImm>(x)) return i->value < 0 ? negated : x;
+  // The operand is in it three times: of what is long already, as calls in calls, no copies are made.
+  if (is_longer_than(x, kMostCopied)) return ctx.intrin(t, intrin::Fabs, {x});
   return ctx.select(ctx.binary(BinaryKind::GE, x, zero), x, negated);
 }
 
@@ -168,6 +184,10 @@ const Expr* make_test(Context& ctx, Intrinsic id, const Expr* x) {
     if (const auto* f = as<FloatImm>(x)) return ctx.bool_imm(std::isnan(f->value));
     const bool narrow = t.element() == DType::Float(16);
     return ctx.intrin(truth, id, {narrow ? cast_to(ctx, DType::Float(32).with_lanes(t.lanes), x) : x});
+  }
+  if (!has_infinity(t.element())) {
+    if (id == intrin::Isinf) return spread(ctx, ctx.bool_imm(false), truth);
+    return logical_not(ctx, make_test(ctx, intrin::Isnan, x));
   }
   const Expr* number = logical_not(ctx, make_test(ctx, intrin::Isnan, x));
   const Expr* limit = spread(ctx, ctx.float_imm(t.element(), std::numeric_limits<double>::infinity()), t);

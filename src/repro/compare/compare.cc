@@ -339,7 +339,7 @@ Comparison compare(session::Session& session, const Trace& a, const Trace& b, co
   Comparison c = compare(session.context(), a, b, tolerances);
   if (c.first && c.first->starts_here() && c.first->inputs_rounded())
     c.first->alone = run_alone(session, second, a, b, *c.first, tolerances);
-  if (c.result) c.overflow = beyond_format(session, first, second, b, *c.result);
+  if (c.result) c.overflow = beyond_format(session, first, second, a, b, *c.result);
   return c;
 }
 
@@ -495,11 +495,14 @@ Comparison compare(session::Session& session, Program a, Program b, ComparedInpu
     give(arguments);
     Comparison c = compare(session, a, b, tolerances, shadow);
     if (c.verdict != Comparison::Verdict::Differs || !c.result || meant == Meant::Exact || given(tolerances)) return c;
-    if (meant == Meant::Any) {
+    // Other values are not other shapes, and no NaN.
+    const TensorDifference& d = *c.result;
+    if (meant == Meant::Any && d.kind.empty() && d.not_finite == 0) {
       c.verdict = Comparison::Verdict::CannotTell;
       c.why = "the passes change values by their nature, and may have changed these: " + to_string(*c.result);
       return c;
     }
+    if (meant == Meant::Any) return c;
     if (!is_as_meant(meant, record(session, a).result, record(session, b).result)) return c;
     c.verdict = Comparison::Verdict::Equal;
     c.as_meant = true;
