@@ -128,7 +128,7 @@ TEST_CASE("differences without a size are counted, and the others measured") {
   CHECK(difference_text("2xf32=nan,1", "2xf32=inf,1") ==
         "[0]: nan vs inf; 1 of 2 elements differs; NaN on one side only: 1 vs 0; infinite on one side only: 0 vs 1");
   CHECK(difference_text("2xf32=2,inf", "2xf32=3,1") ==
-        "[0]: 2 vs 3; 2 of 2 elements differ; where both are finite by at most 1 (abs), 0.5 (rel), 4194304 ulp; "
+        "[0]: 2 vs 3; 2 of 2 elements differ; where both are finite, by at most 1 (abs), 0.5 (rel), 4194304 ulp; "
         "infinite on one side only: 1 vs 0");
 }
 

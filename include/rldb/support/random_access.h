@@ -1,6 +1,5 @@
 // RandomAccess: the bytes of a file or of a string, read by range. Opening an archive of gigabytes costs what is taken
-// from it, not its size. Used by the readers of tensor files and
-// of ONNX's external data.
+// from it, not its size. Used by the readers of tensor files and of ONNX's external data.
 #pragma once
 
 #include <cstddef>

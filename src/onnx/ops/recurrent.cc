@@ -116,7 +116,7 @@ const Expr* clipped(Chain& m, const Layer& layer, const Expr* x) {
 // One direction of an operand, without that axis.
 const Expr* direction_of(Chain& m, const Expr* x, std::size_t axis, std::int64_t d) {
   Dims dims = m.dims(x);
-  if (m.good() && axis >= dims.size()) return m.fail("an operand has not the rank that its definition asks for");
+  if (m.good() && axis >= dims.size()) return m.fail("an operand does not have the rank that its definition asks for");
   if (!m.good()) return nullptr;
   dims.erase(dims.begin() + std::ptrdiff_t(axis));
   return m.reshape(m.slice(x, axis, d, d + 1), dims);
