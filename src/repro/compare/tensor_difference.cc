@@ -174,7 +174,7 @@ namespace {
 std::string amount_of(const TensorDifference& d) {
   std::string text;
   if (d.different > d.not_finite) {
-    text = fmt::format("{} by at most {:.4g} (abs)", d.not_finite > 0 ? "; where both are finite" : ",", d.max_abs);
+    text = fmt::format("{} by at most {:.4g} (abs)", d.not_finite > 0 ? "; where both are finite," : ",", d.max_abs);
     if (d.dtype.is_float()) text += fmt::format(", {:.4g} (rel), {} ulp", d.max_rel, d.max_ulp);
   }
   if (d.nan_a + d.nan_b > 0) text += fmt::format("; NaN on one side only: {} vs {}", d.nan_a, d.nan_b);
