@@ -43,10 +43,10 @@ bool has_arguments_of_shell(std::string_view shell) {
   return is_option || !frontend::is_syntax(shell);
 }
 
-// The first `|` that stands by itself or behind a lone word (`bt|head`), outside of quotes.
-std::size_t find_bar(std::string_view text) {
+// Each `|` that stands by itself or behind a lone word (`bt|head`), outside of quotes; not `||`.
+std::vector<std::size_t> find_bars(std::string_view text) {
   const std::size_t word = text.find_first_of(" \t\"'|");
-  if (word != std::string_view::npos && text[word] == '|' && !text.substr(word).starts_with("||")) return word;
+  std::vector<std::size_t> bars;
   char quote = '\0';
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
@@ -54,11 +54,13 @@ std::size_t find_bar(std::string_view text) {
       if (c == quote) quote = '\0';
     } else if (c == '"' || c == '\'') {
       quote = c;
-    } else if (c == '|' && (i == 0 || text[i - 1] == ' ')) {
-      return i;
+    } else if (c == '|') {
+      const std::size_t end = std::min(text.find_first_not_of('|', i), text.size());
+      if (end == i + 1 && (i == word || i == 0 || text[i - 1] == ' ')) bars.push_back(i);
+      i = end - 1;
     }
   }
-  return std::string_view::npos;
+  return bars;
 }
 
 bool is_installed_program(std::string_view word) {
@@ -81,44 +83,48 @@ constexpr std::string_view kIsData = "with `--format=json` it is data";
 
 std::optional<Repl::Piped> Repl::piped(std::string_view entry) const {
   const std::string_view line = entry.substr(0, entry.find('\n'));
-  const std::size_t bar = find_bar(line);
-  if (bar == std::string_view::npos || bar == 0) return std::nullopt;
-  const std::string_view left = trim(line.substr(0, bar)), shell = trim(line.substr(bar + 1));
-  if (left.empty()) return std::nullopt;
-  const Target target = target_of(left);
-  const Command* const command = target.command;  // null: one of `:define`, or a value
-  const std::string_view program = first_word_of(shell);
-  const auto is_program = [&] {
-    // `:print x | head -3`: an operand if it is a value, or a name of the program, else a program. (Alternatives of a
-    // pattern are calls.)
-    const bool is_operand = is_value_name(program) || !functions_that_bind(session_->module(), program).empty();
-    return !is_operand && is_installed_program(program);
-  };
-  if (target.kind == Target::Kind::Script && is_one_name(left) && line.size() == entry.size() && is_program())
-    return Piped{left, shell, left, line_.format == Format::Text ? std::string_view() : kIsData};
-  if (!command && target.kind != Target::Kind::Defined) return std::nullopt;
+  const auto piped_at = [&](std::size_t bar) -> std::optional<Piped> {
+    const std::string_view left = trim(line.substr(0, bar)), shell = trim(line.substr(bar + 1));
+    if (left.empty()) return std::nullopt;
+    const Target target = target_of(left);
+    const Command* const command = target.command;  // null: one of `:define`, or a value
+    const std::string_view program = first_word_of(shell);
+    const auto is_program = [&] {
+      // `:print x | head -3`: an operand if it is a value, or a name of the program, else a program. (Alternatives of a
+      // pattern are calls.)
+      const bool is_operand = is_value_name(program) || !functions_that_bind(session_->module(), program).empty();
+      return !is_operand && is_installed_program(program);
+    };
+    if (target.kind == Target::Kind::Script && is_one_name(left) && line.size() == entry.size() && is_program())
+      return Piped{left, shell, left, line_.format == Format::Text ? std::string_view() : kIsData};
+    if (!command && target.kind != Target::Kind::Defined) return std::nullopt;
 
-  Piped found{left, shell, command ? command->name : target.word, {}};
-  if (line.size() < entry.size()) {
-    if (!command || !(command->flags & kBlock) || !is_installed_program(program)) return std::nullopt;
-    found.refusal = kLinesFollow;
-  } else if (!target.rest.empty() && may_have_operators(command)) {
-    if (!is_program()) return std::nullopt;
-    if (command && is_about_later(*command)) {
-      if (!has_arguments_of_shell(shell)) return std::nullopt;
-      found.refusal = kKeptForLater;
+    Piped found{left, shell, command ? command->name : target.word, {}};
+    if (line.size() < entry.size()) {
+      if (!command || !(command->flags & kBlock) || !is_installed_program(program)) return std::nullopt;
+      found.refusal = kLinesFollow;
+    } else if (!target.rest.empty() && may_have_operators(command)) {
+      if (!is_program()) return std::nullopt;
+      if (command && is_about_later(*command)) {
+        if (!has_arguments_of_shell(shell)) return std::nullopt;
+        found.refusal = kKeptForLater;
+      }
+    } else if (shell.empty()) {
+      found.refusal = kNoProgramBehind;
     }
-  } else if (shell.empty()) {
-    found.refusal = kNoProgramBehind;
-  }
-  if (found.refusal.empty() && line_.format != Format::Text) found.refusal = kIsData;
-  return found;
+    if (found.refusal.empty() && line_.format != Format::Text) found.refusal = kIsData;
+    return found;
+  };
+  // Behind an expression, the first that a program follows.
+  for (const std::size_t bar : find_bars(line))
+    if (auto found = piped_at(bar)) return found;
+  return std::nullopt;
 }
 
 Status Repl::run_piped(const Piped& piped) {
   if (!piped.refusal.empty()) {
     const auto refuse = [&] { return fail(source::message(diag::NotPiped, piped.name, piped.refusal)); };
-    return line_.format == Format::Text ? refuse() : in_json(nullptr, refuse);
+    return line_.format == Format::Text ? refuse() : in_json(target_of(piped.command).command, refuse);
   }
   if (!may("run a shell", piped.shell)) return Status::Failed;
   std::string text;
