@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 
+#include "rldb/support/ref.h"
 #include "runtime/helpers.h"
 
 using namespace rldb::runtime;
