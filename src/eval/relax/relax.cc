@@ -449,7 +449,7 @@ class RelaxEval {
     if (const auto* s = as<ir::StringImm>(e)) return Value::of_string(std::string(s->value));
     if (const auto* d = as<ir::DTypeImm>(e)) return Value::of_dtype(d->value);
     // A literal True is the number 1 in an executable, which has no other form for it.
-    if (const auto* n = as<ir::IntImm>(e); n && n->dtype().is_bool()) return Value::of_bool(n->value != 0);
+    if (const auto* n = as<ir::IntImm>(e); n && n->dtype().is_bool()) return Value::of_int(n->value);
     if (as<ir::PrimType>(e->type)) return scalar(e, scope);
     return fail(ErrorKind::Unsupported, fmt::format("the evaluator has no meaning for `{}`", ir::print_expr(e)));
   }
