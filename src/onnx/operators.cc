@@ -119,7 +119,8 @@ std::vector<OperatorUse> operators_of(const Model& model, std::span<const NodeRe
 std::string operator_table(const Model& model, std::span<const NodeRefusal> refusals) {
   std::string text;
   for (const OperatorUse& use : operators_of(model, refusals)) {
-    const std::string some = use.refused_nodes < use.nodes ? fmt::format(", at least {} of them", use.refused_nodes) : "";
+    const std::string some =
+        use.refused_nodes < use.nodes ? fmt::format(", at least {} of them", use.refused_nodes) : "";
     text +=
         fmt::format("{:24} {:>3} {:>6} {}\n", use.domain == kOnnxDomain ? use.name : use.domain + "." + use.name,
                     use.version, use.nodes,

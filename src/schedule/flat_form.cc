@@ -101,7 +101,7 @@ const ir::PrimFunc* flat_form(ir::Context& ctx, const ir::PrimFunc* f) {
   }
   Build build(ctx);
   const ir::Stmt* body = build.loop("i", total, [&](const ir::Expr* i) {
-    // What the rewriter makes may be a load that was replaced already: a cast to its own dtype.
+    // A cast to its own dtype, for one, becomes a load that was replaced already.
     Retarget value(ctx, {}, [&](const ir::BufferLoad* l) -> const ir::Expr* {
       const auto it = flat.find(l->buffer);
       return it == flat.end() ? nullptr : ctx.load(it->second, {&i, 1});

@@ -84,7 +84,8 @@ TEST_CASE("found by mutating real modules") {
       "    y = R.vision.all_class_non_max_suppression(b, b, k, b, b, \"onnx\")\n    return y\n");
   survives("@\nclass :\n    x\n");
   // An operator that needs a binding of its own, where there are none.
-  Reading r("@T.prim_func\ndef f(A: R.Tensor, n: R.Prim(\"int64\")):\n    B = R.memory.view(A, relative_byte_offset=n)\n");
+  Reading r(
+      "@T.prim_func\ndef f(A: R.Tensor, n: R.Prim(\"int64\")):\n    B = R.memory.view(A, relative_byte_offset=n)\n");
   CHECK(r.rendered().find("`R.memory.view(A, relative_byte_offset=n)` is not allowed here") != std::string::npos);
 }
 

@@ -350,7 +350,7 @@ const ir::Module* Session::legalised(std::string_view function) {
   return done.ok() ? done.value() : nullptr;
 }
 
-// What `n=2` may have been meant as.
+// For `n=2`, by what it may have been meant as.
 static std::string hint_for(std::string_view text, const std::vector<Parameter>& ps) {
   const std::string_view name = text.substr(0, text.find('='));
   std::vector<const ir::Var*> dims;

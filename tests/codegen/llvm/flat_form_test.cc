@@ -113,7 +113,7 @@ TEST_CASE("flat kernels give the evaluator's values") {
                                    "C[i, j] = T.max(A[i, j] * B[i, j], T.float32(0)) - T.exp(A[i, j])");
     CHECK(both(text, c) == "");
   }
-  // What the values fold to is a load.
+  // Values that fold to a load.
   const auto folds = [](const std::string& dtype, const std::string& value) {
     return both(kernel(fmt::format("A: T.Buffer((64, 100), \"{0}\"), B: T.Buffer((64, 100), \"{0}\")", dtype),
                        "i, j in T.grid(64, 100)", "B[i, j] = " + value));

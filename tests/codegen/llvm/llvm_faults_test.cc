@@ -171,7 +171,8 @@ def kernel(A: T.Buffer((128,), "int32"), B: T.Buffer((128,), "int32")):
 
 TEST_CASE("LLVM faults: quotients of short vectors of bytes, in another order") {
   for (const char* dtype : {"uint8", "int8"})
-    for (const char* e : {"A[{0}] // {1}(7)", "A[{0}] % {1}(3)", "T.truncdiv(A[{0}], {1}(5))", "T.truncmod(A[{0}], {1}(3))"})
+    for (const char* e :
+         {"A[{0}] // {1}(7)", "A[{0}] % {1}(3)", "T.truncdiv(A[{0}], {1}(5))", "T.truncmod(A[{0}], {1}(3))"})
       for (const int lanes : {2, 3, 4, 8, 12, 16}) {
         const std::string divided = fmt::format(fmt::runtime(e), "{} - i", std::string("T.") + dtype);
         const std::string text = fmt::format(
