@@ -294,9 +294,6 @@ EntryResult Session::enter(std::string_view text, Diagnostics& out, const EntryR
       case frontend::ItemKind::Expression: {
         auto value = evaluate(item.value, staged, values, item.span, run, out);
         if (!value) return result;
-        // The number that a `True` is in executables is still a bool here: `R.const(b)`.
-        const auto* literal = ir::as<ir::IntImm>(item.value);
-        if (literal && literal->dtype().is_bool()) value = Value::of_bool(literal->value != 0);
         if (item.is_match_cast && !take_dims(*ctx_, item, *value, symbols, values.named, values.own, out))
           return result;
         done.value = *value;

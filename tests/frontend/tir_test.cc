@@ -324,6 +324,10 @@ def assign(i, *args, t1, **kwargs):
   const Reading missing(
       "@T.macro\ndef m(a, *, b):\n    T.evaluate(a + b)\n@T.prim_func\ndef f(n: T.int32):\n    m(n, n)\n");
   CHECK_FALSE(missing.result.ok);
+  const Reading twice(
+      "@T.macro\ndef m(a, **rest):\n    T.evaluate(a + rest[\"z\"])\n@T.prim_func\ndef f(n: T.int32):\n"
+      "    m(n, a=n, z=n)\n");
+  CHECK_FALSE(twice.result.ok);
 }
 
 TEST_CASE("a scalar of its own in the memory that the call names") {

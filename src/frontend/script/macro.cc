@@ -1,11 +1,14 @@
 // @T.macro, @R.macro and @T.inline: their bodies are read at the place of the call, with the parameters bound; nothing
 // else of them remains. The other names of a body are those of the place where the macro is defined, as in Python, or,
 // with `hygienic=False`, of the place where it is called.
+#include <algorithm>
+
 #include "frontend/script/limits.h"
 #include "frontend/script/relax/relax.h"
 #include "frontend/script/tir/tir.h"
 #include "frontend/script/value/convert.h"
 #include "rldb/source/diagnostic_script_call.h"
+#include "rldb/source/diagnostic_script_name.h"
 #include "rldb/source/diagnostic_script_relax.h"
 #include "rldb/source/diagnostic_syntax.h"
 
@@ -13,11 +16,14 @@ namespace rldb::frontend::script {
 
 namespace {
 
-// The arguments that `*args` takes, or `**kwargs`.
-Val rest_of(Reader& r, Arguments& args, bool keywords) {
+// The arguments that `*args` takes, or `**kwargs`, which are not those of a parameter that has its value.
+using Bound = std::vector<std::pair<Node, Val>>;
+Val rest_of(Reader& r, Arguments& args, bool keywords, const Bound& bound) {
   std::vector<Val> rest;
   for (Argument& a : args.all()) {
+    const auto is_bound = [&](const auto& row) { return row.first.text() == a.keyword; };
     if (a.used || a.keyword.empty() == keywords) continue;
+    if (std::any_of(bound.begin(), bound.end(), is_bound)) r.error(a.node, diag::RepeatedArgument, a.keyword);
     a.used = true;
     if (keywords) rest.push_back(Val::of_str(a.keyword));
     rest.push_back(args.value(&a));
@@ -28,13 +34,13 @@ Val rest_of(Reader& r, Arguments& args, bool keywords) {
 // Parameter names to values; false after a report.
 bool bind_parameters(Reader& r, Node macro, const CallNode& call, Scope& scope) {
   Arguments args(r, call);
-  std::vector<std::pair<Node, Val>> bound;
+  Bound bound;
   std::size_t position = 0;
   bool by_position = true;  // not those after `*` or `*args`
   for (Node p : macro.child(Field::Parameters).children()) {
     by_position = by_position && !p.is(Kind::VariadicParameter) && p.text() != "*";
     if (p.is(Kind::VariadicParameter)) {
-      bound.emplace_back(p.child(Field::Name), rest_of(r, args, p.text().starts_with("**")));
+      bound.emplace_back(p.child(Field::Name), rest_of(r, args, p.text().starts_with("**"), bound));
       continue;
     }
     if (!p.is(Kind::Parameter)) continue;

@@ -451,6 +451,21 @@ const Expr* padded_blocks(ir::Context& ctx, const Expr* result, const ir::Lambda
   }
   return nullptr;
 }
+
+// Places between dims, in order.
+Result<support::Unit> check_separators(const OpInfo& info, const ir::CallSpec& call, std::string_view attr, int ndim) {
+  const auto given = attr_ints(call, attr);
+  std::int64_t before = 0;
+  for (const std::int64_t at : given.value_or(std::vector<std::int64_t>())) {
+    if (at < before || (ndim != ir::kUnknownNdim && at > ndim))
+      return attr_error(info, attr,
+                        std::string(attr) + " must ascend from 0 to the number of dimensions, which is " +
+                            (ndim == ir::kUnknownNdim ? "unknown" : std::to_string(ndim)) + ", but " +
+                            std::to_string(at) + " is among them");
+    before = at;
+  }
+  return support::Unit{};
+}
 }  // namespace
 
 Result<const Type*> layout_transform(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
@@ -471,6 +486,8 @@ Result<const Type*> layout_transform(ir::Context& ctx, const OpInfo& info, const
         info, op_attr::IndexMap,
         "number of dimensions in input must match the number of source dimensions in index map, but got " +
             std::to_string(x->ndim) + " != " + std::to_string(lambda->params.size()));
+  RLDB_TRY_VOID(check_separators(info, call, op_attr::AxisSeparators, out_ndim));
+  RLDB_TRY_VOID(check_separators(info, call, op_attr::InputAxisSeparators, x->ndim));
   if (!x->has_shape) return typed(make_ndim(ctx, out_ndim, x->dtype, x));
   // The image of a box under sums, products, // and % by constants: its upper bound in each coordinate.
   Dims dims;

@@ -35,7 +35,7 @@ const Event* first_overflow(const Trace& first, const Trace& second, runtime::DT
   const std::set<std::string> meant = not_finite_names(first);
   for (const Event& e : second.events) {
     support::poll();
-    if (e.is_parameter() || e.inputs.empty() || !e.value.is(runtime::ValueKind::Tensor)) continue;
+    if (e.is_parameter() || !e.value.is(runtime::ValueKind::Tensor)) continue;
     if (e.value.as_tensor().dtype() != format || not_finite(e.value) == 0) continue;
     if (std::any_of(e.names.begin(), e.names.end(), [&](const std::string& n) { return meant.contains(n); })) continue;
     if (std::all_of(e.inputs.begin(), e.inputs.end(), [&](const Reading& r) { return is_finite(second, r); }))

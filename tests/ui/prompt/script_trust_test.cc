@@ -231,3 +231,15 @@ TEST_CASE("a sourced script writes no files") {
     CHECK(!folder.has("made.svg"));
   }
 }
+
+TEST_CASE("a script that ends in the lines of an entry says which line is missing") {
+  Folder folder;
+  for (const auto& [script, mark] : {std::pair<const char*, const char*>{":define a\nbt\nR.const(1)\n", "`end`"},
+                                     {":load <<STOP\n# text\n", "`STOP`"}}) {
+    CAPTURE(script);
+    Prompt p;
+    CHECK(p.repl.execute(":source " + folder.write("open.rldb", script)) == Status::Failed);
+    CHECK(p.console.take().find(fmt::format("the line {} that ends", mark)) != std::string::npos);
+    CHECK(p.repl.execute(":source " + folder.write("closed.rldb", ":define a\nbt\nend\n")) == Status::Good);
+  }
+}

@@ -374,8 +374,26 @@ Status Repl::repeat_last() {
   return execute(std::string(repeatable_));
 }
 
+// The mark that ends the lines of an entry and is not among them: the script ended first, and what was meant to come
+// after the entry is in it.
+static std::string_view missing_mark(std::string_view entry) {
+  const auto first_end = entry.find('\n');
+  if (first_end == std::string_view::npos) return {};
+  const std::string_view mark = here_document_mark(entry.substr(0, first_end));
+  while (!entry.empty() && trim(entry.substr(entry.rfind('\n') + 1)).empty())
+    entry = entry.substr(0, std::min(entry.rfind('\n'), entry.size()));
+  return trim(entry.substr(entry.rfind('\n') + 1)) == mark ? std::string_view() : mark;
+}
+
 // With `--format=json` every entry replies in JSON; commands do so themselves.
 Status Repl::dispatch(std::string_view entry) {
+  if (const std::string_view mark = missing_mark(entry); script_.depth > 0 && !mark.empty()) {
+    const auto refuse = [&] {
+      return fail(source::message(diag::ArgumentMissing, fmt::format("the line `{}` that ends `{}`", mark,
+                                                                     trim(entry.substr(0, entry.find('\n'))))));
+    };
+    return line_.format == Format::Text ? refuse() : in_json(nullptr, refuse);
+  }
   if (const auto pipe = piped(entry)) return run_piped(*pipe);
   const Target target = target_of(entry);
   const bool replies = target.kind == Target::Kind::Command || target.kind == Target::Kind::Defined;
