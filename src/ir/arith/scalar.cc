@@ -10,6 +10,7 @@
 #include "rldb/ir/intrinsic/rounding.h"
 #include "rldb/ir/intrinsic/vector.h"
 #include "rldb/ir/unary.h"
+#include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_ir.h"
 
 namespace rldb::ir {

@@ -5,6 +5,7 @@
 #include "codegen/llvm/lower/lines.h"
 #include "rldb/ir/intrinsic/control.h"
 #include "rldb/ir/intrinsic/device.h"
+#include "rldb/ir/intrinsic/host.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/threads.h"
