@@ -448,8 +448,8 @@ bool Document::State::read_callers(Member& changed, std::vector<Member*>& read) 
   return true;
 }
 
-// Diagnostics of the signature are not repeated when only the body is read. (That a body lacks its return is told at
-// the name.)
+// Diagnostics of the signature are not repeated when only the body is read. A missing return, which is reported at the
+// function's name, is one of the body.
 bool Document::State::has_header_diagnostics(const Member& m) {
   const std::vector<source::Diagnostic>& all = facts[index_of(m)].parsing;
   return std::any_of(all.begin(), all.end(),

@@ -7,9 +7,9 @@
 
 namespace rldb::schedule {
 
-// `f` over buffers of one dim, a variable: one loop over it. Names say nothing of those of `f`. Null: `f` is more than
-// one elementwise nest over all of its buffers, may stop with an error (which would name its variables), or is known to
-// be so small that its code is better made for its size.
+// `f` over buffers of one dim, a variable: one loop over it. Its names do not depend on those of `f`. Null: `f` is more
+// than one elementwise nest over all of its buffers, may stop with an error (which would name its variables), or is
+// known to be so small that its code is better made for its size.
 const ir::PrimFunc* flat_form(ir::Context& ctx, const ir::PrimFunc* f);
 
 }  // namespace rldb::schedule

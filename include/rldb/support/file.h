@@ -41,7 +41,7 @@ enum class Durable : bool { No, Yes };
 Result<Unit, FileError> write_file(const std::string& path, std::string_view bytes, Durable durable = Durable::Yes);
 bool file_exists(const std::string& path);
 // The first bytes of a regular file, at most `size`, from which its kind can be told. Empty for a pipe or a device:
-// what is read of one is gone.
+// bytes read from one cannot be read again.
 std::string first_bytes(const std::string& path, std::size_t size);
 // `a/b` of `a/b/c`, `/` of `/c`, `.` of `c`.
 std::string folder_of(const std::string& path);

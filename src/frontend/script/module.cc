@@ -318,11 +318,7 @@ Val value_of_path(Reader& r, const Val& path) {
   return path;
 }
 
-namespace {
-
 // ---- a class ----
-
-}  // namespace
 
 void add_member(Reader& r, ModuleState& m, std::string_view name, Node name_node, Node node) {
   if (const auto it = m.by_name.find(name); it != m.by_name.end()) {

@@ -220,7 +220,7 @@ Result<std::vector<LiftPlan>> targets(const Module* module, const std::vector<st
   return plans;
 }
 
-// A transform for the weights that `first`, a transform that there is already, makes of those before it.
+// `first`, the existing transform, followed by `second`, which takes the weights that `first` returns.
 const Function* after(Context& ctx, const Function* first, const Function* second) {
   std::vector<const BindingBlock*> blocks(first->body->blocks.begin(), first->body->blocks.end());
   BodyCopier copier(ctx, false);
