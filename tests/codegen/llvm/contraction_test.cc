@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "codegen/llvm/both_engines.h"
+#include "rldb/ir/printer.h"
 #include "rldb/schedule/bounds.h"
 #include "rldb/schedule/target.h"
 
@@ -408,45 +409,56 @@ TEST_CASE("convolutions of bytes by instructions for them") {
   }
 }
 
-// The weights are calculated while they are copied into panels; the buffer of all of them is gone.
-TEST_CASE("products with weights of four bits") {
-  for (const bool transposed : {false, true})
-    for (const char* type : {"float32", "float16"})
-      for (const int rows : {1, 5, 40})
-        for (const bool known : {true, false}) {
-          const std::string m = known ? std::to_string(rows) : "m";
-          const std::string word = transposed ? "W[vn, vk // 8]" : "W[vk // 8, vn]";
-          const std::string scale = transposed ? "S[vn, vk // 32]" : "S[vk // 32, vn]";
-          const std::string axes = transposed ? "vn, vk" : "vk, vn", order = transposed ? "48, 96" : "96, 48";
-          const std::string text = fmt::format(R"(@T.prim_func(s_tir=True)
+// The weights are calculated while they are copied into panels; there is no buffer of all of them. Words and scales that run
+// along the depth are transposed first, where tiles and blocks are whole.
+static void check_four_bits(bool transposed, const char* type, int rows, bool known, int n, int k) {
+  const std::string m = known ? std::to_string(rows) : "m";
+  const std::string word = transposed ? "W[vn, vk // 8]" : "W[vk // 8, vn]";
+  const std::string scale = transposed ? "S[vn, vk // 32]" : "S[vk // 32, vn]";
+  const auto shape = [&](int depth) {
+    return transposed ? fmt::format("{}, {}", n, depth) : fmt::format("{}, {}", depth, n);
+  };
+  const std::string axes = transposed ? "vn, vk" : "vk, vn";
+  const std::string text = fmt::format(R"(@T.prim_func(s_tir=True)
 def kernel(x: T.handle, W: T.Buffer(({0}), "uint32"), S: T.Buffer(({1}), "{2}"), y: T.handle):
     T.func_attr({{"tirx.noalias": True}})
-{3}    X = T.match_buffer(x, ({4}, 96), "{2}")
-    Y = T.match_buffer(y, ({4}, 48), "float32")
+{3}    X = T.match_buffer(x, ({4}, {9}), "{2}")
+    Y = T.match_buffer(y, ({4}, {10}), "float32")
     D = T.sblock_alloc_buffer(({5}), "{2}")
     for i, j in T.grid({5}):
         with T.sblock("weights"):
             {6} = T.axis.remap("SS", [i, j])
             D[{6}] = (T.Cast("{2}", T.bitwise_and(T.shift_right({7}, T.Cast("uint32", vk % 8) * T.uint32(4)), T.uint32(15))) - T.{2}(7)) * {8}
-    for i, j, k in T.grid({4}, 48, 96):
+    for i, j, k in T.grid({4}, {10}, {9}):
         with T.sblock("mm"):
             vm, vn, vk = T.axis.remap("SSR", [i, j, k])
             with T.init():
                 Y[vm, vn] = T.float32(0)
             Y[vm, vn] = Y[vm, vn] + T.Cast("float32", X[vm, vk]) * T.Cast("float32", D[{6}])
 )",
-                                               transposed ? "48, 12" : "12, 48", transposed ? "48, 3" : "3, 48", type,
-                                               known ? "" : "    m = T.int64()\n", m, order, axes, word, scale);
-          Text t(text);
-          REQUIRE_MESSAGE(t.f, t.problem, text);
-          schedule::Options options;
-          options.record = true;
-          const auto steps =
-              schedule::default_schedule(t.ctx, t.f, options, schedule::Target{64, true, true, false}).steps;
-          REQUIRE(!steps.empty());
-          CHECK(schedule::info_of(steps[0].id).name == "inline_stages");
-          check_packed(text, {{{"m", rows}}}, 64);
-        }
+                                       shape(k / 8), shape(k / 32), type, known ? "" : "    m = T.int64()\n", m, shape(k),
+                                       axes, word, scale, k, n);
+  Text t(text);
+  REQUIRE_MESSAGE(t.f, t.problem, text);
+  schedule::Options options;
+  options.record = true;
+  const auto steps = schedule::default_schedule(t.ctx, t.f, options, schedule::Target{64, true, true, false}).steps;
+  REQUIRE(!steps.empty());
+  CHECK(schedule::info_of(steps[0].id).name == "inline_stages");
+  const bool in_strips = ir::print_function("kernel", steps.back().after).find("S_strip[") != std::string::npos;
+  if (n % 64 == 0) CHECK(in_strips == transposed);
+  check_packed(text, {{{"m", rows}}}, 64);
+}
+
+TEST_CASE("products with weights of four bits") {
+  for (const bool transposed : {false, true})
+    for (const char* type : {"float32", "float16"})
+      for (const int rows : {1, 5, 40})
+        for (const bool known : {true, false}) check_four_bits(transposed, type, rows, known, 48, 96);
+  for (const int rows : {1, 5}) {
+    check_four_bits(true, "float32", rows, true, 128, 512);   // two blocks of the depth, of 256 steps
+    check_four_bits(true, "float16", rows, false, 64, 1088);  // of 64
+  }
 }
 
 // They are added up in float32, as far as that is exact: the sums are largest where every input is at its limit.

@@ -2,7 +2,9 @@
 #include "schedule/steps/contract/pack.h"
 
 #include <algorithm>
+#include <optional>
 
+#include "rldb/ir/equal.h"
 #include "rldb/ir/intrinsic/choice.h"
 #include "rldb/ir/scalar.h"
 
@@ -14,10 +16,11 @@ namespace {
 
 constexpr std::int64_t kRunOfDepth = 16;  // moved at once where the operand runs along the depth
 
-// The side of the squares in which a tile is transposed; 0: too narrow.
-std::int64_t square_side(std::int64_t width) {
+// The side of the squares in which a tile is transposed; 0: too narrow. A row of a square is at most a vector, of bytes a
+// part of one.
+std::int64_t square_side(const Contraction& c, std::int64_t width) {
   for (const std::int64_t side : {16, 8, 4})
-    if (width % side == 0) return side;
+    if (width % side == 0 && (side <= c.lanes || c.dot > 1)) return side;
   return 0;
 }
 
@@ -45,10 +48,12 @@ bool Packer::runs_along_depth(const Dim& d) const {
   return run == Run::Whole || (run == Run::Inner && divisible(t_.depth.axes.back().extent, kRunOfDepth));
 }
 
-Packer::S Packer::pack(const Factor& f, const ir::Buffer* panel, Dim& d, const Bytes& bytes) {
+Packer::S Packer::pack(const Factor& f, const ir::Buffer* panel, Dim& d, const Bytes& bytes,
+                       std::span<const Strip> strips) {
   f_ = &f;
   panel_ = panel;
   bytes_ = bytes;
+  strips_ = strips;
   return t_.over_tiles(d, [&](E tile) -> S {
     tile_ = tile;
     if (!bytes.rows) return a_tile(d);
@@ -65,7 +70,8 @@ Packer::S Packer::a_tile(Dim& d) {
 
 Packer::S Packer::whole_tile(Dim& d) {
   if (!vectors_) return elements(d);
-  const bool in_squares = d.width == 1 || square_side(d.width) > 0;
+  if (!strips_.empty()) return from_strips(d);
+  const bool in_squares = d.width == 1 || square_side(t_.c, d.width) > 0;
   if (in_squares && runs_along_depth(d)) return transposed(d);
   const Run run = runs_with(f_->load, d.axes);
   const auto inner = d.axes.empty() ? std::nullopt : ir::const_int(d.axes.back().extent);
@@ -78,7 +84,7 @@ Packer::S Packer::whole_tile(Dim& d) {
 Packer::S Packer::transposed(Dim& d) {
   Build& b = t_.build;
   const E like = t_.depth.extent;
-  const std::int64_t side = std::max<std::int64_t>(1, square_side(d.width));
+  const std::int64_t side = std::max<std::int64_t>(1, square_side(t_.c, d.width));
   const bool by_runs = runs_with(f_->load, t_.depth.axes) == Run::Inner;
   const auto bind_depth = [&](E base, E step) {
     if (by_runs)
@@ -184,6 +190,101 @@ Packer::S Packer::over_depth(const Build::Body& body) {
   return b.seq({many, few});
 }
 
+// ---- strips ----
+
+namespace {
+
+// The steps of the depth that have one element of a load: 8 for `k // 8`. 0: it does not run along the depth.
+std::int64_t steps_per_element(const ir::Expr* index, const ir::Var* depth) {
+  if (index == depth) return 1;
+  const auto* quotient = ir::as<ir::BinaryExpr>(index);
+  if (!quotient || quotient->kind != BinaryKind::FloorDiv || quotient->a != depth) return 0;
+  return std::max<std::int64_t>(0, ir::const_int(quotient->b).value_or(0));
+}
+
+// Whether a load is `rows[.., r, .., k // per]`: the dimension of the tile somewhere, and along the depth in memory.
+std::optional<Strip> strip_of(ir::Context& ctx, const ir::BufferLoad* load, const Dim& d, const Dim& depth) {
+  const ir::Var *row = d.axes[0].var, *k = depth.axes[0].var;
+  if (!is_dense(load->buffer) || load->predicate || load->indices.size() < 2) return std::nullopt;
+  Strip strip{load, steps_per_element(load->indices.back(), k)};
+  if (strip.per == 0 || depth.per_block % strip.per != 0) return std::nullopt;
+  std::size_t rows = 0;
+  for (std::size_t i = 0; i + 1 < load->indices.size(); ++i) {
+    const ir::Expr* index = load->indices[i];
+    if (mentions(index, k) || (mentions(index, row) && index != row)) return std::nullopt;
+    rows += index == row;
+  }
+  if (rows != 1) return std::nullopt;
+  strip.at = ctx.var(ctx.str(depth.name), load->indices.back()->type);
+  std::vector<const ir::Expr*> indices(load->indices.begin(), load->indices.end());
+  indices.back() = strip.at;
+  strip.element = ctx.load(load->buffer, indices);
+  return strip;
+}
+
+}  // namespace
+
+std::vector<Strip> strips_of(ir::Context& ctx, const Contraction& c, const Dim& d, const Dim& depth) {
+  const Factor& f = c.b;
+  std::vector<Strip> all;
+  const bool plain = d.axes.size() == 1 && depth.axes.size() == 1 && divisible(depth.extent, depth.per_block);
+  if (f.load || !plain || square_side(c, d.width) == 0) return all;
+  ir::walk(f.expr, [&](const ir::Node* n) {
+    const auto* load = ir::as<ir::BufferLoad>(n);
+    const auto same = [&](const Strip& s) { return ir::expr_equal(s.load, load); };
+    if (!load || std::any_of(all.begin(), all.end(), same)) return true;
+    if (const auto strip = strip_of(ctx, load, d, depth)) all.push_back(*strip);
+    return true;
+  });
+  return all;
+}
+
+Packer::S Packer::copied(const Strip& strip, const Dim& d) {
+  Build& b = t_.build;
+  const E like = t_.depth.extent;
+  const std::int64_t length = t_.depth.per_block / strip.per;
+  std::int64_t run = kRunOfDepth;
+  while (length % run != 0) run /= 2;
+  const std::int64_t side = square_side(t_.c, d.width);
+  const auto one = [&](E step, E r) {
+    const E at = b.add(b.scaled(t_.depth.block, length), step);
+    t_.axes[strip.at] = ir::cast_to(t_.ctx, strip.at->dtype(), at);
+    t_.bind(d, b.add(d.start, r));
+    return b.store(strip.copy, Retarget(t_.ctx, t_.axes).rewrite(strip.element), {step, r});
+  };
+  const auto square = [&](E base, E group) {
+    const auto row = [&](E step) {
+      const auto lane = [&](E l) { return one(b.add(base, step), b.add(b.scaled(group, side), l)); };
+      return b.loop(d.name + "_3", d.extent, side, lane, ir::ForKind::Vectorized);
+    };
+    return b.loop(t_.depth.name + "_2", like, run, row, ir::ForKind::Unrolled);
+  };
+  return b.loop(d.name + "_2", d.extent, d.width / side, [&](E group) {
+    return b.loop(t_.depth.name + "_1", like, length / run, [&](E n) { return square(b.scaled(n, run), group); });
+  });
+}
+
+Packer::S Packer::from_strips(Dim& d) {
+  Build& b = t_.build;
+  std::vector<S> all;
+  for (const Strip& s : strips_) all.push_back(copied(s, d));
+  E step = nullptr, row = nullptr;  // of the tile, in the element that is calculated
+  const auto in_strip = [&](const ir::BufferLoad* load) -> const ir::Expr* {
+    for (const Strip& s : strips_)
+      if (ir::expr_equal(s.load, load)) return b.load(s.copy, {b.whole(step, s.per), row});
+    return nullptr;
+  };
+  all.push_back(over_depth([&](E k) {
+    step = k;
+    return t_.in_vectors(d.name, d.extent, d.width, [&](E r) {
+      row = r;
+      t_.bind(d, b.add(d.start, r));
+      return store(k, r, ir::cast_to(t_.ctx, type(), LoadsReplaced(t_.ctx, t_.axes, in_strip).rewrite(f_->expr)));
+    });
+  }));
+  return b.seq(std::move(all));
+}
+
 // ---- edges ----
 
 Packer::S Packer::edge_tile(Dim& d) {
@@ -232,7 +333,7 @@ Packer::S Packer::rest_of_four(Dim& d) {
 
 Packer::S Packer::in_fours(Dim& d) {
   Build& b = t_.build;
-  const std::int64_t side = std::max<std::int64_t>(1, square_side(d.width));
+  const std::int64_t side = std::max<std::int64_t>(1, square_side(t_.c, d.width));
   return t_.over_fours([&](E four) {
     return b.loop(d.name + "_2", d.extent, d.width / side, [&](E group) {
       const auto element = [&](E l) {

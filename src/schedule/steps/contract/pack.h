@@ -2,6 +2,9 @@
 // the end. Internal to the room.
 #pragma once
 
+#include <span>
+#include <vector>
+
 #include "schedule/steps/contract/tiling.h"
 
 namespace rldb::schedule {
@@ -13,6 +16,19 @@ struct Bytes {
   const ir::Buffer* sums = nullptr;  // [tile, r], of the elements over the block of the depth; null: not wanted
 };
 
+// A load of a calculated operand that runs along the depth, perhaps by a quotient (a word of eight weights of four bits, a
+// scale for 32 of them). Its strip of a tile is copied, transposed, before the tile is calculated: a vector of the tile is
+// a vector of the strip then, where it would have to be gathered from as many rows as it has lanes.
+struct Strip {
+  const ir::BufferLoad* load = nullptr;  // in the operand
+  std::int64_t per = 1;                  // steps of the depth that have one element
+  const ir::Var* at = nullptr;           // the place along the depth, counted in elements, in:
+  const ir::Expr* element = nullptr;     // the load
+  const ir::Buffer* copy = nullptr;      // [depth / per, r]
+};
+// Those of the operand B, without their copies.
+std::vector<Strip> strips_of(ir::Context& ctx, const Contraction& c, const Dim& d, const Dim& depth);
+
 class Packer {
  public:
   using E = const ir::Expr*;
@@ -20,7 +36,7 @@ class Packer {
 
   Packer(Tiling& tiling, bool vectors) : t_(tiling), vectors_(vectors) {}
   // All tiles of the current block of `d`, in the current block of the depth.
-  S pack(const Factor& f, const ir::Buffer* panel, Dim& d, const Bytes& bytes = {});
+  S pack(const Factor& f, const ir::Buffer* panel, Dim& d, const Bytes& bytes = {}, std::span<const Strip> strips = {});
 
  private:
   S a_tile(Dim& d);
@@ -30,6 +46,9 @@ class Packer {
   S in_runs(Dim& d);     // it runs along the last of several axes
   S elements(Dim& d);
   S over_depth(const Build::Body& body);
+  // The same from copies of what the operand is calculated from.
+  S from_strips(Dim& d);
+  S copied(const Strip& strip, const Dim& d);
   // A tile at the edge.
   S edge_tile(Dim& d);
   S edge_elements(Dim& d);
@@ -54,6 +73,7 @@ class Packer {
   const Factor* f_ = nullptr;
   const ir::Buffer* panel_ = nullptr;
   Bytes bytes_;
+  std::span<const Strip> strips_;
   E tile_ = nullptr;
 };
 

@@ -10,7 +10,7 @@ using ir::DType;
 
 bool Dim::divides() const {
   const auto n = ir::const_int(extent);
-  return n && *n % width == 0;
+  return width == 1 || (n && *n % width == 0);
 }
 
 bool Dim::only_edge() const {

@@ -21,14 +21,19 @@ constexpr std::int64_t kColumns = 1024;     // depth * columns in the second
 constexpr std::int64_t kShare = 256;        // columns that are worth a copy of A's panels: a thread's share
 constexpr std::int64_t kShares = 8;
 constexpr std::int64_t kRows = 192;  // of A at a time
-constexpr std::int64_t kFew = 4;     // rows that are sooner done one by one than as a tile
+constexpr std::int64_t kFew = 4;          // rows that are sooner done one by one than as a tile
+constexpr std::int64_t kSoonDone = 8;     // rows that are sooner done than B is copied
+constexpr std::int64_t kDepthOfFew = 16;  // rows of B that are read side by side then
 
-// Blocks of the depth: of one size, if there is one that divides it.
-std::int64_t block_of_depth(const ir::Expr* extent) {
+// Blocks of the depth: of one size, if there is one that divides it, and best one of whole words and scales of an operand
+// that is calculated from them.
+std::int64_t block_of_depth(const Contraction& c, const ir::Expr* extent) {
   const auto n = ir::const_int(extent);
   if (!n || *n <= kDepth) return kDepth;
-  for (std::int64_t size = kDepth; size >= kDepth / 2; size -= 16)
-    if (*n % size == 0) return size;
+  const bool calculated = !c.b.load;
+  for (const std::int64_t unit : {calculated ? 32 : 16, 16})
+    for (std::int64_t size = kDepth; size >= (calculated ? kDepth / 4 : kDepth / 2); size -= unit)
+      if (*n % size == 0) return size;
   return kDepth;
 }
 
@@ -44,6 +49,15 @@ std::int64_t block_of_columns(const Contraction& c, const ir::Expr* tiles) {
   return (*n - 1) / blocks + 1;
 }
 
+// Of columns that are read where they are: long, for the sake of the memory, but at least two that are worth a thread.
+std::int64_t long_blocks(const Contraction& c, const ir::Expr* tiles) {
+  const auto n = ir::const_int(tiles);
+  if (!n) return kColumns / c.width();
+  const std::int64_t threads = *n * c.width() >= 2 * kShare ? 2 : 1;
+  const std::int64_t blocks = std::max(threads, (*n * c.width() - 1) / kColumns + 1);
+  return (*n - 1) / blocks + 1;
+}
+
 class ContractionWriter {
  public:
   using E = const ir::Expr*;
@@ -53,9 +67,10 @@ class ContractionWriter {
     rows_ = t_.sections(t_.dim(c.rows, c.height, std::max<std::int64_t>(1, kRows / c.height)));
     i_ = rows_.front();
     j_ = t_.dim(c.columns, c.width(), 1);
-    j_.per_block = block_of_columns(c, j_.tiles);
     t_.depth = t_.dim(c.depth, 1, kDepth);
-    t_.depth.per_block = std::min(t_.depth.per_block, block_of_depth(t_.depth.extent));
+    read_once(false);
+    const auto rows = ir::const_int(t_.dim(c.rows, 1, 1).extent);
+    if (rows && *rows <= std::max(c.height, kSoonDone)) read_once(true);
   }
 
   std::vector<Stage> run(const ir::ForStmt* from, bool all) {
@@ -66,12 +81,45 @@ class ContractionWriter {
       registers_ = packed_ && step != StepId::Pack;
       vectors_ = step == StepId::Vectorize;
       const std::vector<const ir::Buffer*> allocs = make_buffers();
-      out.push_back({step, t_.build.block(from, allocs, around(0), true)});
+      out.push_back({step, t_.build.block(from, allocs, for_few_rows(around(0)), true)});
     }
     return out;
   }
 
  private:
+  // Few rows use an element of B once or a few times, too seldom for a copy of it. If B runs along the columns, a few of its
+  // rows are read side by side over many columns, in the order of memory.
+  bool can_read_once() const {
+    const Run run = runs_with(c_.b.load, c_.columns);
+    const bool along_columns = run == Run::Whole || (run == Run::Inner && c_.columns.size() == 1);
+    return along_columns && c_.a.load && c_.depth.size() == 1 && c_.dot == 1 && !c_.adds_blocks;
+  }
+  void read_once(bool on) {
+    direct_ = on && can_read_once();
+    j_.per_block = block_of_columns(c_, j_.tiles);
+    t_.depth.per_block = std::min(kDepth, ir::const_int(t_.depth.extent).value_or(kDepth));
+    t_.depth.per_block = std::min(t_.depth.per_block, block_of_depth(c_, t_.depth.extent));
+    if (!direct_) return;
+    j_.per_block = long_blocks(c_, j_.tiles);
+    t_.depth.per_block = std::min(t_.depth.per_block, kDepthOfFew);
+  }
+  // A step of a language model has one row, where its number is not known.
+  bool has_few_rows_form() const { return vectors_ && !ir::const_int(i_.extent) && can_read_once(); }
+  S for_few_rows(S all) {
+    if (!has_few_rows_form()) return all;
+    const std::vector<Dim> all_rows = std::exchange(rows_, {t_.dim(c_.rows, 1, kFew)});
+    read_once(true);
+    local_ = row_local_;
+    S few = around(0);
+    read_once(false);
+    rows_ = all_rows;
+    i_ = rows_.front();
+    return ctx_.if_stmt(ir::compare(ctx_, BinaryKind::LE, i_.extent, t_.build.lit(i_.extent, kFew)), few, all);
+  }
+
+  bool packs_b() const { return packed_ && !direct_; }
+  bool packs_a() const { return packed_ && (!direct_ || i_.width > 1); }
+
   std::vector<const ir::Buffer*> make_buffers() {
     const auto named = [&](const Factor& f, const char* suffix) {
       return ctx_.str(std::string(f.first->buffer->name) + suffix);
@@ -89,22 +137,34 @@ class ContractionWriter {
                          t_.build.lit(d.extent, d.width)};
       return ctx_.buffer(named(f, "_rows"), shape, f.load->buffer->dtype);
     };
-    a_panel_ = b_panel_ = local_ = nullptr;
+    a_panel_ = b_panel_ = local_ = row_local_ = nullptr;
     a_bytes_ = b_bytes_ = {};
+    b_strips_.clear();
     std::vector<const ir::Buffer*> all;
-    if (packed_) all = {b_panel_ = made(c_.b, j_), a_panel_ = made(c_.a, rows_[0])};
+    if (packs_b()) all.push_back(b_panel_ = made(c_.b, j_));
+    if (packs_a()) all.push_back(a_panel_ = made(c_.a, rows_[0]));
     if (packed_ && c_.dot > 1) {
       all.push_back(b_bytes_.rows = rows(c_.b, j_));
       all.push_back(a_bytes_.rows = rows(c_.a, rows_[0]));
+    }
+    if (vectors_) b_strips_ = strips_of(ctx_, c_, j_, t_.depth);
+    for (Strip& s : b_strips_) {
+      const E shape[] = {t_.build.lit(t_.depth.extent, t_.depth.per_block / s.per), t_.build.lit(j_.extent, j_.width)};
+      const std::string name = std::string(s.load->buffer->name) + "_strip";
+      all.push_back(s.copy = ctx_.buffer(ctx_.str(name), shape, s.load->buffer->dtype));
     }
     if (packed_ && c_.unsigned_b) {
       const E shape[] = {t_.build.lit(i_.extent, rows_[0].per_block), t_.build.lit(i_.extent, rows_[0].width)};
       all.push_back(a_bytes_.sums = ctx_.buffer(named(c_.a, "_sums"), shape, c_.work));
     }
     if (!registers_) return all;
-    const E shape[] = {t_.build.lit(i_.extent, rows_[0].width), t_.build.lit(j_.extent, j_.width)};
-    local_ = ctx_.buffer(ctx_.str(std::string(out()->name) + "_local"), shape, c_.work, "local");
-    all.push_back(local_);
+    const auto tile = [&](std::int64_t height, const char* suffix) {
+      const E shape[] = {t_.build.lit(i_.extent, height), t_.build.lit(j_.extent, j_.width)};
+      return ctx_.buffer(ctx_.str(std::string(out()->name) + suffix), shape, c_.work, "local");
+    };
+    all.push_back(local_ = tile(rows_[0].width, "_local"));
+    // Of its own, so that the loops of both forms may run on threads.
+    if (has_few_rows_form()) all.push_back(row_local_ = tile(1, "_row"));
     return all;
   }
   const ir::Buffer* out() const { return c_.nest.update->buffer; }
@@ -126,11 +186,11 @@ class ContractionWriter {
     Packer packer(t_, vectors_);
     return t_.over_blocks(j_, [&] {
       return t_.over_blocks(t_.depth, [&] {
-        std::vector<S> all{packed_ ? packer.pack(c_.b, b_panel_, j_, b_bytes_) : nullptr};
+        std::vector<S> all{packs_b() ? packer.pack(c_.b, b_panel_, j_, b_bytes_, b_strips_) : nullptr};
         for (const Dim& section : rows_) {
           i_ = section;
           all.push_back(t_.over_blocks(i_, [&] {
-            S pack_a = packed_ ? packer.pack(c_.a, a_panel_, i_, a_bytes_) : nullptr;
+            S pack_a = packs_a() ? packer.pack(c_.a, a_panel_, i_, a_bytes_) : nullptr;
             S tiles = t_.over_tiles(j_, [&](E jt) { return t_.over_tiles(i_, [&](E it) { return tile(it, jt); }); });
             return t_.build.seq({pack_a, tiles});
           }));
@@ -172,8 +232,7 @@ class ContractionWriter {
   S tile(E it, E jt) {
     if (!registers_) return plain_tile(it, jt);
     if (c_.adds_blocks) return added_tile(it, jt);
-    if (!vectors_ || ir::const_int(i_.extent)) return local_tile(it, jt);
-    // A step of a language model has one row, where its number is not known.
+    if (!vectors_ || i_.divides() || ir::const_int(i_.extent)) return local_tile(it, jt);
     const E left = ir::sub(ctx_, i_.extent, i_.start), few = t_.build.lit(i_.extent, kFew);
     S all = local_tile(it, jt);
     S rows = t_.build.loop(i_.name + "_2", ir::min(ctx_, left, few), [&](E r) {
@@ -239,12 +298,15 @@ class ContractionWriter {
 
   S sum(E it, E jt) {
     if (c_.dot > 1) return sum_of_dots(it, jt);
-    return t_.over_depth([&](E kk) {
-      return each(false, [&](E r, E x) {
-        const std::vector<E> at{r, x};
-        return stored(local_, update(ctx_.load(local_, at), it, jt, kk, r, x), at, c_.nest.update);
+    const auto tile = [&](bool guarded) {
+      return t_.over_depth([&](E kk) {
+        return each(false, [&](E r, E x) {
+          const std::vector<E> at{r, x};
+          return stored(local_, update(ctx_.load(local_, at), it, jt, kk, r, x, guarded), at, c_.nest.update);
+        });
       });
-    });
+    };
+    return direct_ ? either(tile) : tile(false);
   }
 
   // Four products at a time, from left to right: code generation recognises this form.
@@ -276,16 +338,19 @@ class ContractionWriter {
     ctx_.set_origin(made, from);
     return made;
   }
-  // The text's sum, in the text's order of operands.
-  E update(E so_far, E it, E jt, E kk, E r, E x) {
+  // The text's sum, in the text's order of operands. With `guarded` an element of B past the end counts as 0.
+  E update(E so_far, E it, E jt, E kk, E r, E x, bool guarded = false) {
     const ir::DType t = so_far->dtype();
-    const E a = packed_ ? ir::cast_to(ctx_, t, in_panel(a_panel_, it, kk, row_ ? row_ : r)) : t_.value(c_.a);
-    const E b = packed_ ? ir::cast_to(ctx_, t, in_panel(b_panel_, jt, kk, x)) : t_.value(c_.b);
+    const E a = ir::cast_to(ctx_, t, packs_a() ? in_panel(a_panel_, it, kk, row_ ? row_ : r) : t_.value(c_.a));
+    E b = ir::cast_to(ctx_, t, packs_b() ? in_panel(b_panel_, jt, kk, x) : t_.value(c_.b));
+    const E inside = guarded ? t_.inside(j_, x) : nullptr;
+    if (inside) b = ctx_.intrin(t, ir::intrin::IfThenElse, {inside, b, zero_of(t)});
     const auto rounded = [&](E e) { return c_.rounds && t != c_.type ? ctx_.cast(t, ctx_.cast(c_.type, e)) : e; };
     const E product = rounded(ctx_.binary(BinaryKind::Mul, c_.a_first ? a : b, c_.a_first ? b : a));
     return rounded(
         ctx_.binary(BinaryKind::Add, c_.product_first ? product : so_far, c_.product_first ? so_far : product));
   }
+  E zero_of(ir::DType t) { return t.is_float() ? E(ctx_.float_imm(t, 0)) : E(ctx_.int_imm(t, 0)); }
   E in_panel(const ir::Buffer* panel, E tile, E kk, E r) {
     if (c_.dot == 1) return t_.build.load(panel, {tile, kk, r});
     const E by = t_.build.lit(kk, c_.dot);
@@ -297,12 +362,15 @@ class ContractionWriter {
   Tiling t_;
   std::vector<Dim> rows_;
   Dim i_, j_;  // i_: the section of rows being processed
+  bool direct_ = false;  // B is read where it is
   bool packed_ = false, registers_ = false, vectors_ = false;
   E row_ = nullptr;  // the only one of the tile that is being done; null: all are
   const ir::Buffer* a_panel_ = nullptr;
   const ir::Buffer* b_panel_ = nullptr;
-  const ir::Buffer* local_ = nullptr;
+  const ir::Buffer* local_ = nullptr;      // the tile being done
+  const ir::Buffer* row_local_ = nullptr;  // the same of one row
   Bytes a_bytes_, b_bytes_;
+  std::vector<Strip> b_strips_;
 };
 
 }  // namespace
