@@ -409,8 +409,8 @@ TEST_CASE("convolutions of bytes by instructions for them") {
   }
 }
 
-// The weights are calculated while they are copied into panels; there is no buffer of all of them. Words and scales that run
-// along the depth are transposed first, where tiles and blocks are whole.
+// The weights are calculated while they are copied into panels; there is no buffer of all of them. Words and scales
+// that run along the depth are transposed first, where tiles and blocks are whole.
 static void check_four_bits(bool transposed, const char* type, int rows, bool known, int n, int k) {
   const std::string m = known ? std::to_string(rows) : "m";
   const std::string word = transposed ? "W[vn, vk // 8]" : "W[vk // 8, vn]";
@@ -436,8 +436,8 @@ def kernel(x: T.handle, W: T.Buffer(({0}), "uint32"), S: T.Buffer(({1}), "{2}"),
                 Y[vm, vn] = T.float32(0)
             Y[vm, vn] = Y[vm, vn] + T.Cast("float32", X[vm, vk]) * T.Cast("float32", D[{6}])
 )",
-                                       shape(k / 8), shape(k / 32), type, known ? "" : "    m = T.int64()\n", m, shape(k),
-                                       axes, word, scale, k, n);
+                                       shape(k / 8), shape(k / 32), type, known ? "" : "    m = T.int64()\n", m,
+                                       shape(k), axes, word, scale, k, n);
   Text t(text);
   REQUIRE_MESSAGE(t.f, t.problem, text);
   schedule::Options options;

@@ -213,6 +213,7 @@ class Lowering {
   bool interleaved_copy(const ir::ForStmt* rows);
   bool may_transpose(const ir::ForStmt* rows);
   bool runs_along(const ir::Buffer* b, ir::Span<const ir::Expr*> indices, const ir::Var* v);
+  void shuffle_pair(Value*& a, Value*& b, const std::vector<int>& low, const std::vector<int>& high);
   void transpose_vectors(std::vector<Value*>& rows);
   Value* cast_in_memory(const ir::Expr* value, Value* loaded);
 

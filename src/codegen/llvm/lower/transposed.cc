@@ -1,6 +1,9 @@
 // Copies that transpose: an unrolled loop around a vectorised one, `B[.., u, .., v] = A[.., v, .., u]`, whose loads are
 // neighbours in the unrolled variable and whose stores in the vectorised one. Square pieces of it are loaded as
 // vectors, transposed in registers and stored as vectors, instead of gathering every row.
+#include <algorithm>
+#include <utility>
+
 #include "codegen/llvm/lower/lowering.h"
 #include "rldb/ir/scalar.h"
 
@@ -43,27 +46,72 @@ bool Lowering::may_transpose(const ir::ForStmt* rows) {
   return runs_along(load->buffer, load->indices, rows->var) && runs_along(store->buffer, store->indices, lanes->var);
 }
 
-// Each round moves the first bit of the number of a vector to the end of the number of a lane. Fences between rounds
-// cost nothing; without them LLVM's instruction selection tries for every shuffle to do it and those before it in one,
-// which took half of the time of the selection and found nothing.
-void Lowering::transpose_vectors(std::vector<Value*>& rows) {
-  const std::size_t n = rows.size();
-  const llvm::Type* element = rows[0]->getType()->getScalarType();
-  const bool fences = !options_.device && (element->isFloatTy() || element->isDoubleTy());
-  std::vector<int> low, high;
+namespace {
+
+constexpr std::size_t kPart = 128;  // bits of a vector that shuffles of one instruction stay in
+
+// Which lanes of two vectors make one, in parts of `size` lanes each: {0, n, 1, n + 1} of 4, for each part.
+std::vector<int> interleaved(std::size_t n, std::size_t size, bool upper_half) {
+  std::vector<int> lanes;
   for (std::size_t i = 0; i < n; ++i) {
-    const int at = int(i / 2 + (i % 2 ? n : 0));
-    low.push_back(at);
-    high.push_back(at + int(n / 2));
+    const std::size_t within = i % size, from = i - within + within / 2 + (upper_half ? size / 2 : 0);
+    lanes.push_back(int(from + (within % 2 ? n : 0)));
   }
-  for (std::size_t round = 1; round < n; round *= 2) {
-    std::vector<Value*> next;
-    for (std::size_t i = 0; i < n / 2; ++i)
-      for (const auto* pick : {&low, &high}) {
-        Value* made = b_.CreateShuffleVector(rows[i], rows[i + n / 2], *pick);
-        next.push_back(fences ? b_.CreateArithmeticFence(made, made->getType()) : made);
+  return lanes;
+}
+
+// Parts of `size` lanes of the first vector, then the same ones of the second: every `step`-th from `first` on.
+std::vector<int> parts_of_both(std::size_t n, std::size_t size, std::size_t first, std::size_t step) {
+  std::vector<int> lanes;
+  for (const std::size_t vector : {std::size_t(0), n})
+    for (std::size_t part = first, taken = 0; taken < n / size / 2; part += step, ++taken)
+      for (std::size_t i = 0; i < size; ++i) lanes.push_back(int(vector + part * size + i));
+  return lanes;
+}
+
+}  // namespace
+
+// Two vectors become two others. A fence costs nothing; without them LLVM's instruction selection tries for every
+// shuffle to do it and those before it in one, which took half of the time of the selection and found nothing.
+void Lowering::shuffle_pair(Value*& a, Value*& b, const std::vector<int>& low, const std::vector<int>& high) {
+  const llvm::Type* element = a->getType()->getScalarType();
+  const bool fences = !options_.device && (element->isFloatTy() || element->isDoubleTy());
+  Value* made[2] = {b_.CreateShuffleVector(a, b, low), b_.CreateShuffleVector(a, b, high)};
+  for (Value*& v : made)
+    if (fences) v = b_.CreateArithmeticFence(v, v->getType());
+  a = made[0], b = made[1];
+}
+
+// Squares of a part's lanes are transposed within the parts of the vectors: each round moves the first bit of the
+// number of a vector to the end of the number of a lane. Then the parts change places. A shuffle within parts, or of
+// whole parts, is one instruction; one that crosses parts is two or three with AVX2.
+void Lowering::transpose_vectors(std::vector<Value*>& rows) {
+  const std::size_t n = rows.size(), bits = rows[0]->getType()->getScalarSizeInBits();
+  std::size_t size = std::min(n, std::max<std::size_t>(1, kPart / bits));
+  if (n / size > 4) size = n;
+  const std::vector<int> low = interleaved(n, size, false), high = interleaved(n, size, true);
+  for (std::size_t from = 0; from < n; from += size)
+    for (std::size_t round = 1; round < size; round *= 2) {
+      std::vector<Value*> next;
+      for (std::size_t i = from; i < from + size / 2; ++i) {
+        Value *a = rows[i], *b = rows[i + size / 2];
+        shuffle_pair(a, b, low, high);
+        next.insert(next.end(), {a, b});
       }
-    rows = std::move(next);
+      std::copy(next.begin(), next.end(), rows.begin() + std::ptrdiff_t(from));
+    }
+  const std::size_t parts = n / size;
+  if (parts == 1) return;
+  const std::vector<int> first = parts_of_both(n, size, 0, 1), second = parts_of_both(n, size, parts / 2, 1);
+  const std::vector<int> even = parts_of_both(n, size, 0, 2), odd = parts_of_both(n, size, 1, 2);
+  for (std::size_t c = 0; c < size; ++c) {
+    const auto row = [&](std::size_t part) -> Value*& { return rows[part * size + c]; };
+    for (std::size_t part = 0; part < parts; part += 2) shuffle_pair(row(part), row(part + 1), first, second);
+    if (parts == 2) continue;
+    // Of four: 0 and 2 have the first halves now, 1 and 3 the second ones.
+    std::swap(row(1), row(2));
+    shuffle_pair(row(0), row(1), even, odd);
+    shuffle_pair(row(2), row(3), even, odd);
   }
 }
 

@@ -16,8 +16,8 @@ namespace {
 
 constexpr std::int64_t kRunOfDepth = 16;  // moved at once where the operand runs along the depth
 
-// The side of the squares in which a tile is transposed; 0: too narrow. A row of a square is at most a vector, of bytes a
-// part of one.
+// The side of the squares in which a tile is transposed; 0: too narrow. A row of a square is at most a vector, of bytes
+// a part of one.
 std::int64_t square_side(const Contraction& c, std::int64_t width) {
   for (const std::int64_t side : {16, 8, 4})
     if (width % side == 0 && (side <= c.lanes || c.dot > 1)) return side;

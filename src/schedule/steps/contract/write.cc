@@ -20,13 +20,13 @@ constexpr std::int64_t kDepth = kMaxDepth;  // width * depth elements of B stay 
 constexpr std::int64_t kColumns = 1024;     // depth * columns in the second
 constexpr std::int64_t kShare = 256;        // columns that are worth a copy of A's panels: a thread's share
 constexpr std::int64_t kShares = 8;
-constexpr std::int64_t kRows = 192;  // of A at a time
+constexpr std::int64_t kRows = 192;       // of A at a time
 constexpr std::int64_t kFew = 4;          // rows that are sooner done one by one than as a tile
 constexpr std::int64_t kSoonDone = 8;     // rows that are sooner done than B is copied
 constexpr std::int64_t kDepthOfFew = 16;  // rows of B that are read side by side then
 
-// Blocks of the depth: of one size, if there is one that divides it, and best one of whole words and scales of an operand
-// that is calculated from them.
+// Blocks of the depth: of one size, if there is one that divides it, and best one of whole words and scales of an
+// operand that is calculated from them.
 std::int64_t block_of_depth(const Contraction& c, const ir::Expr* extent) {
   const auto n = ir::const_int(extent);
   if (!n || *n <= kDepth) return kDepth;
@@ -70,7 +70,9 @@ class ContractionWriter {
     t_.depth = t_.dim(c.depth, 1, kDepth);
     read_once(false);
     const auto rows = ir::const_int(t_.dim(c.rows, 1, 1).extent);
-    if (rows && *rows <= std::max(c.height, kSoonDone)) read_once(true);
+    if (!rows) return;
+    if (*rows <= std::max(c.height, kSoonDone)) read_once(true);
+    if (*rows <= kFew && !direct_ && c.a.load) j_.per_block = 1;
   }
 
   std::vector<Stage> run(const ir::ForStmt* from, bool all) {
@@ -87,8 +89,9 @@ class ContractionWriter {
   }
 
  private:
-  // Few rows use an element of B once or a few times, too seldom for a copy of it. If B runs along the columns, a few of its
-  // rows are read side by side over many columns, in the order of memory.
+  // Few rows use an element of B once or a few times, too seldom for a copy of it. If B runs along the columns, a few
+  // of its rows are read side by side over many columns, in the order of memory. If it does not, it is transposed, one
+  // tile at a time, which stays in the first-level cache.
   bool can_read_once() const {
     const Run run = runs_with(c_.b.load, c_.columns);
     const bool along_columns = run == Run::Whole || (run == Run::Inner && c_.columns.size() == 1);
@@ -361,7 +364,7 @@ class ContractionWriter {
   const Contraction& c_;
   Tiling t_;
   std::vector<Dim> rows_;
-  Dim i_, j_;  // i_: the section of rows being processed
+  Dim i_, j_;            // i_: the section of rows being processed
   bool direct_ = false;  // B is read where it is
   bool packed_ = false, registers_ = false, vectors_ = false;
   E row_ = nullptr;  // the only one of the tile that is being done; null: all are
@@ -373,12 +376,20 @@ class ContractionWriter {
   std::vector<Strip> b_strips_;
 };
 
+// One row times a matrix that runs along the depth: where sums have no order, each column is a row of its own, with
+// lanes along it (row_lanes.cc), and nothing is transposed.
+bool is_sum_of_rows(const Scene& scene, const Contraction& c) {
+  const bool free = scene.target.fast_sums && c.type.is_float();
+  return free && c.rows.empty() && runs_with(c.b.load, c.columns) == Run::None &&
+         runs_with(c.b.load, c.depth) == Run::Whole;
+}
+
 }  // namespace
 
 std::vector<Stage> schedule_contraction(const Scene& scene, const ir::ForStmt* loop) {
   if (!scene.noalias) return {};
   const auto c = match_contraction(scene, loop);
-  if (!c) return {};
+  if (!c || is_sum_of_rows(scene, *c)) return {};
   return ContractionWriter(scene, *c).run(loop, scene.all_steps);
 }
 
