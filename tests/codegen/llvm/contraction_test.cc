@@ -355,6 +355,45 @@ TEST_CASE("products of narrow floats that overflow, and that are subnormal") {
       }
 }
 
+static std::string scheduled(const std::string& text, const schedule::Target& target) {
+  Text t(text);
+  REQUIRE_MESSAGE(t.f, t.problem, text);
+  return ir::print_function("kernel", schedule::default_schedule(t.ctx, t.f, {}, target).func);
+}
+
+// B is read where it is, 16 steps of the depth at a time.
+TEST_CASE("products of a few rows") {
+  for (const char* type : {"float32", "float16", "int32"}) {
+    const Product p{"mk", "kn", "A[vi, vk]", "B[vk, vj]", type, type, type};
+    std::vector<Dims> all;
+    for (const int rows : {1, 2, 4, 5, 7, 8, 9, 12, 13}) {
+      const Dims sizes{{"m", rows}, {"n", rows % 2 ? 100 : 64}, {"k", rows < 4 ? 90 : 53}};
+      for (const unsigned bytes : {16u, 32u, 64u}) check_packed(product(p, sizes, true), {sizes}, bytes);
+      all.push_back(sizes);
+    }
+    all.push_back({{"m", 0}, {"n", 64}, {"k", 40}});
+    all.push_back({{"m", 3}, {"n", 5}, {"k", 7}});
+    check_packed(product(p, {}, false), all, 32);
+  }
+  const Product narrow{"mk", "kn", "A[vi, vk]", "B[vk, vj]", "bfloat16", "bfloat16", "bfloat16"};
+  const std::string text = product(narrow, {{"m", 1}, {"n", 64}, {"k", 512}}, true);
+  CHECK(scheduled(text, {32, false, false, false}).find("B_panel") == std::string::npos);
+  // Sums in float32 would be rounded to C each time.
+  CHECK(scheduled(text, {32, false, false, true}).find("B_panel") != std::string::npos);
+}
+
+// Where sums have no order, the rows of B are not transposed for one row of A.
+TEST_CASE("one row times a transposed matrix") {
+  const Product p{"mk", "nk", "A[vi, vk]", "B[vj, vk]", "float32", "float32", "float32"};
+  const std::string text = product(p, {{"m", 1}, {"n", 64}, {"k", 512}}, true);
+  CHECK(scheduled(text, {32, false, false, false}).find("B_panel") != std::string::npos);
+  CHECK(scheduled(text, {32, false, false, true}).find("B_panel") == std::string::npos);
+  Case fast;
+  fast.jit.fp = codegen::FpMode::Fast;
+  fast.tolerance = {1e-4, 1e-4, true};
+  CHECK(both(text, fast) == "");
+}
+
 TEST_CASE("products of narrow floats are added up in float32 with --fp=fast") {
   Case fast;
   fast.jit.fp = codegen::FpMode::Fast;

@@ -82,6 +82,7 @@ class ContractionWriter {
       packed_ = step != StepId::Tile;
       registers_ = packed_ && step != StepId::Pack;
       vectors_ = step == StepId::Vectorize;
+      i_ = rows_.front();
       const std::vector<const ir::Buffer*> allocs = make_buffers();
       out.push_back({step, t_.build.block(from, allocs, for_few_rows(around(0)), true)});
     }
@@ -95,7 +96,9 @@ class ContractionWriter {
   bool can_read_once() const {
     const Run run = runs_with(c_.b.load, c_.columns);
     const bool along_columns = run == Run::Whole || (run == Run::Inner && c_.columns.size() == 1);
-    return along_columns && c_.a.load && c_.depth.size() == 1 && c_.dot == 1 && !c_.adds_blocks;
+    // Sums go to C and back after a few steps: it has to hold them as they are.
+    const bool exact = c_.work == c_.type || c_.rounds;
+    return along_columns && exact && c_.a.load && c_.depth.size() == 1 && c_.dot == 1 && !c_.adds_blocks;
   }
   void read_once(bool on) {
     direct_ = on && can_read_once();
