@@ -23,8 +23,10 @@ namespace {
 
 constexpr std::int64_t kMostLanes = 64;
 constexpr std::int64_t kLeastLanes = 4;  // in a short row
-// Choices inside one another: each that divides a row may be written four times.
+// Choices inside one another: each that divides a row may be written four times. At known places the pieces of the row
+// do not overlap, so there are no more than two for each choice.
 constexpr int kMostChoices = 12, kDivides = 4, kTests = 1;
+constexpr int kMostPlaces = 64;
 
 struct VectorNest {
   ElementwiseNest nest;
@@ -155,10 +157,11 @@ class VectorMatcher {
     if (const ir::Call* c = as_choice(value)) {
       const auto bounds = BoundsOf(scene_, last_, v_.nest.loops.back()->extent).of(c->args[0]);
       if (!bounds) return false;
-      choices += bounds->low || bounds->high ? kDivides : kTests;
+      choices += cost_of(*bounds);
       calls_ = true;
       note_loads(c->args[0]);
-      return choices <= kMostChoices && fits(c->args[1], choices) && fits(c->args[2], choices);
+      if (choices > kMostChoices || ++places_ > kMostPlaces) return false;
+      return fits(c->args[1], choices) && fits(c->args[2], choices);
     }
     bool good = true;
     ir::walk(value, [&](const ir::Node* n) {
@@ -184,6 +187,14 @@ class VectorMatcher {
     });
     return good;
   }
+  int cost_of(const Bounds& b) const {
+    const auto known = [](const ir::Expr* e) { return !e || ir::const_int(e); };
+    if (b.low || b.high) {
+      const bool at_known_places = known(b.low) && known(b.high) && known(v_.nest.loops.back()->extent);
+      return at_known_places && !b.test ? 0 : kDivides;
+    }
+    return kTests;
+  }
   void note_loads(const ir::Expr* condition) {
     ir::walk(condition, [&](const ir::Node* n) {
       if (const auto* l = as<ir::BufferLoad>(n)) note(l);
@@ -198,6 +209,7 @@ class VectorMatcher {
   VectorNest& v_;
   const ir::Var* last_;
   std::size_t bytes_ = 1;
+  int places_ = 0;
   bool calls_ = false;
 };
 

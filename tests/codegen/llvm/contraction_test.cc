@@ -15,16 +15,16 @@ namespace {
 using Dims = std::map<std::string, std::int64_t>;
 
 // The kernel is scheduled in panels, and keeps its values, for each kind of inputs, and its proofs.
-void check_packed(const std::string& text, const std::vector<Dims>& all_dims, const schedule::Target& target,
-                  const std::vector<Case>& inputs = {{}}) {
+void check_tiled(const std::string& text, const std::vector<Dims>& all_dims, const schedule::Target& target,
+                 const std::vector<Case>& inputs = {{}}) {
   Text t(text);
   REQUIRE_MESSAGE(t.f, t.problem, text);
   schedule::Options options;
   options.record = true;
   const schedule::Result result = schedule::default_schedule(t.ctx, t.f, options, target);
-  bool packed = false;
-  for (const schedule::Step& step : result.steps) packed = packed || schedule::info_of(step.id).name == "pack";
-  REQUIRE_MESSAGE(packed, text);
+  bool tiled = false;
+  for (const schedule::Step& step : result.steps) tiled = tiled || schedule::info_of(step.id).name == "tile";
+  REQUIRE_MESSAGE(tiled, text);
   CHECK(schedule::prove_bounds(result.func).all_proved(result.func->body));
   std::vector<Case> cases;
   for (const Dims& dims : all_dims)
@@ -33,13 +33,13 @@ void check_packed(const std::string& text, const std::vector<Dims>& all_dims, co
   check_same_values(t.ctx, t.f, result.func, cases);
 }
 
-void check_packed(const std::string& text, const std::vector<Dims>& all_dims, unsigned vector_bytes,
-                  const std::vector<Case>& inputs = {{}}) {
-  check_packed(text, all_dims, schedule::Target{vector_bytes, false, false, false}, inputs);
+void check_tiled(const std::string& text, const std::vector<Dims>& all_dims, unsigned vector_bytes,
+                 const std::vector<Case>& inputs = {{}}) {
+  check_tiled(text, all_dims, schedule::Target{vector_bytes, false, false, false}, inputs);
 }
 
-void check_packed(const std::string& text, const std::vector<Dims>& dims = {{}}) {
-  for (const unsigned bytes : {16u, 64u}) check_packed(text, dims, bytes);
+void check_tiled(const std::string& text, const std::vector<Dims>& dims = {{}}) {
+  for (const unsigned bytes : {16u, 64u}) check_tiled(text, dims, bytes);
 }
 
 // C = A * B in an orientation, over known or unknown sizes; `a` and `b` are the factors.
@@ -75,8 +75,8 @@ const std::vector<Dims> kOddSizes = {{{"m", 1}, {"n", 70}, {"k", 90}},
 
 // Of each of the odd sizes as known ones, and of all of them as unknown ones.
 void check_odd_products(const Product& p, const schedule::Target& target, const std::vector<Case>& inputs = {{}}) {
-  for (const Dims& sizes : kOddSizes) check_packed(product(p, sizes, true), {sizes}, target, inputs);
-  check_packed(product(p, {}, false), kOddSizes, target, inputs);
+  for (const Dims& sizes : kOddSizes) check_tiled(product(p, sizes, true), {sizes}, target, inputs);
+  check_tiled(product(p, {}, false), kOddSizes, target, inputs);
 }
 
 std::string function(const std::string& parameters, const std::string& buffers, const std::string& loops) {
@@ -153,7 +153,7 @@ TEST_CASE("convolutions of odd sizes") {
   SUBCASE("more depth than a block") { c.in = 40, c.height = 4, c.width = 5; }
   for (const bool last : {false, true}) {
     c.channels_last = last;
-    check_packed(conv(c));
+    check_tiled(conv(c));
   }
 }
 
@@ -163,7 +163,7 @@ TEST_CASE("convolutions of integers and of doubles") {
   SUBCASE("int8 into int32") { c.in_type = "int8", c.type = "int32"; }
   SUBCASE("float16 into float32") { c.in_type = "float16"; }
   SUBCASE("float64") { c.in_type = c.type = "float64"; }
-  check_packed(conv(c));
+  check_tiled(conv(c));
 }
 
 TEST_CASE("convolutions whose batch and extents are not known") {
@@ -182,8 +182,8 @@ TEST_CASE("convolutions whose batch and extents are not known") {
                 Y[va, vf, vi, vj] = T.float32(0)
             Y[va, vf, vi, vj] = Y[va, vf, vi, vj] + X[va, vc, vi + vy, vj + vx] * W[vf, vc, vy, vx]
 )";
-  check_packed(function("x: T.handle, v: T.handle, y: T.handle", buffers, loops),
-               {{{"n", 1}, {"h", 3}, {"w", 3}}, {{"n", 3}, {"h", 9}, {"w", 21}}, {{"n", 2}, {"h", 5}, {"w", 34}}});
+  check_tiled(function("x: T.handle, v: T.handle, y: T.handle", buffers, loops),
+              {{{"n", 1}, {"h", 3}, {"w", 3}}, {{"n", 3}, {"h", 9}, {"w", 21}}, {{"n", 2}, {"h", 5}, {"w", 34}}});
 }
 
 // Sizes of images are not known; `pad` zeros are put around them first.
@@ -234,14 +234,14 @@ TEST_CASE("convolutions with a stride whose extents are not known") {
   const std::vector<Dims> sizes{
       {{"n", 1}, {"h", 5}, {"w", 5}}, {{"n", 2}, {"h", 12}, {"w", 75}}, {{"n", 1}, {"h", 9}, {"w", 34}}};
   for (const bool last : {false, true}) {
-    check_packed(strided_conv(2, 1, 0, last), sizes);
-    check_packed(strided_conv(2, 1, 1, last), sizes);
-    check_packed(strided_conv(3, 2, 2, last), sizes);
+    check_tiled(strided_conv(2, 1, 0, last), sizes);
+    check_tiled(strided_conv(2, 1, 1, last), sizes);
+    check_tiled(strided_conv(3, 2, 2, last), sizes);
   }
 }
 
 TEST_CASE("convolutions in one and in three dimensions") {
-  check_packed(function(
+  check_tiled(function(
       R"(X: T.Buffer((2, 12, 47), "float32"), W: T.Buffer((9, 12, 5), "float32"), Y: T.Buffer((2, 9, 22), "float32"))",
       "", R"(
     for a, f, i, rc, rx in T.grid(2, 9, 22, 12, 5):
@@ -251,7 +251,7 @@ TEST_CASE("convolutions in one and in three dimensions") {
                 Y[va, vf, vi] = T.float32(0)
             Y[va, vf, vi] = Y[va, vf, vi] + X[va, vc, vi * 2 + vx] * W[vf, vc, vx]
 )"));
-  check_packed(function(
+  check_tiled(function(
       R"(X: T.Buffer((1, 4, 5, 6, 7), "float32"), W: T.Buffer((6, 4, 2, 2, 2), "float32"), Y: T.Buffer((1, 6, 4, 5, 6), "float32"))",
       "", R"(
     for a, f, i, j, k, rc, rz, ry, rx in T.grid(1, 6, 4, 5, 6, 4, 2, 2, 2):
@@ -295,13 +295,13 @@ TEST_CASE("products in every orientation") {
 )",
                                       at('m'), at('n'), at('k'), a, b));
         };
-        check_packed(text(true), {{}}, 64);
-        check_packed(text(false), {sizes}, 64);
+        check_tiled(text(true), {{}}, 64);
+        check_tiled(text(false), {sizes}, 64);
       }
 }
 
 TEST_CASE("products of batches, and of rows in two dimensions") {
-  check_packed(function(
+  check_tiled(function(
       R"(A: T.Buffer((3, 5, 48), "float32"), B: T.Buffer((48, 40), "float32"), C: T.Buffer((3, 5, 40), "float32"))", "",
       R"(
     for b, i, j, k in T.grid(3, 5, 40, 48):
@@ -311,7 +311,7 @@ TEST_CASE("products of batches, and of rows in two dimensions") {
                 C[vb, vi, vj] = T.float32(0)
             C[vb, vi, vj] = C[vb, vi, vj] + A[vb, vi, vk] * B[vk, vj]
 )"));
-  check_packed(function(
+  check_tiled(function(
       R"(A: T.Buffer((3, 13, 20), "float32"), B: T.Buffer((3, 20, 35), "float32"), C: T.Buffer((3, 13, 35), "float32"))",
       "", R"(
     for b, i, j, k in T.grid(3, 13, 35, 20):
@@ -321,7 +321,7 @@ TEST_CASE("products of batches, and of rows in two dimensions") {
                 C[vb, vi, vj] = T.float32(0)
             C[vb, vi, vj] = C[vb, vi, vj] + A[vb, vi, vk] * B[vb, vk, vj]
 )"));
-  check_packed(function(
+  check_tiled(function(
       R"(A: T.Buffer((300,), "float32"), B: T.Buffer((70, 300), "float32"), C: T.Buffer((70,), "float32"))", "", R"(
     for j, k in T.grid(70, 300):
         with T.sblock("mv"):
@@ -351,7 +351,7 @@ TEST_CASE("products of narrow floats that overflow, and that are subnormal") {
         inputs.low = -limit;
         inputs.high = limit;
         const Product p{"mk", "kn", "A[vi, vk]", "B[vk, vj]", type, type, type};
-        check_packed(product(p, sizes, true), {sizes}, schedule::Target{64, float16, false, false}, {inputs});
+        check_tiled(product(p, sizes, true), {sizes}, schedule::Target{64, float16, false, false}, {inputs});
       }
 }
 
@@ -368,12 +368,12 @@ TEST_CASE("products of a few rows") {
     std::vector<Dims> all;
     for (const int rows : {1, 2, 4, 5, 7, 8, 9, 12, 13}) {
       const Dims sizes{{"m", rows}, {"n", rows % 2 ? 100 : 64}, {"k", rows < 4 ? 90 : 53}};
-      for (const unsigned bytes : {16u, 32u, 64u}) check_packed(product(p, sizes, true), {sizes}, bytes);
+      for (const unsigned bytes : {16u, 32u, 64u}) check_tiled(product(p, sizes, true), {sizes}, bytes);
       all.push_back(sizes);
     }
     all.push_back({{"m", 0}, {"n", 64}, {"k", 40}});
     all.push_back({{"m", 3}, {"n", 5}, {"k", 7}});
-    check_packed(product(p, {}, false), all, 32);
+    check_tiled(product(p, {}, false), all, 32);
   }
   const Product narrow{"mk", "kn", "A[vi, vk]", "B[vk, vj]", "bfloat16", "bfloat16", "bfloat16"};
   const std::string text = product(narrow, {{"m", 1}, {"n", 64}, {"k", 512}}, true);
@@ -444,7 +444,7 @@ TEST_CASE("convolutions of bytes by instructions for them") {
   SUBCASE("strides and groups") { c.groups = 4, c.out = 24, c.stride = 2, c.width = 18; }
   for (const bool last : {false, true}) {
     c.channels_last = last;
-    for (const unsigned bytes : {16u, 64u}) check_packed(conv(c), {{}}, schedule::Target{bytes, false, true, false});
+    for (const unsigned bytes : {16u, 64u}) check_tiled(conv(c), {{}}, schedule::Target{bytes, false, true, false});
   }
 }
 
@@ -486,7 +486,7 @@ def kernel(x: T.handle, W: T.Buffer(({0}), "uint32"), S: T.Buffer(({1}), "{2}"),
   CHECK(schedule::info_of(steps[0].id).name == "inline_stages");
   const bool in_strips = ir::print_function("kernel", steps.back().after).find("S_strip[") != std::string::npos;
   if (n % 64 == 0) CHECK(in_strips == transposed);
-  check_packed(text, {{{"m", rows}}}, 64);
+  check_tiled(text, {{{"m", rows}}}, 64);
 }
 
 TEST_CASE("products with weights of four bits") {
@@ -515,8 +515,8 @@ TEST_CASE("products of bytes are exact") {
         Case inputs;
         inputs.low = bytes.low;
         inputs.high = bytes.high;
-        check_packed(function("a: T.handle, b: T.handle, c: T.handle", dims,
-                              fmt::format(R"(
+        check_tiled(function("a: T.handle, b: T.handle, c: T.handle", dims,
+                             fmt::format(R"(
     A = T.match_buffer(a, ({0}, {2}), "{3}")
     B = T.match_buffer(b, ({1}, {2}), "{4}")
     C = T.match_buffer(c, ({0}, {1}), "{5}")
@@ -527,7 +527,7 @@ TEST_CASE("products of bytes are exact") {
                 C[vi, vj] = T.{5}(-7)
             C[vi, vj] = C[vi, vj] + T.Cast("{5}", A[vi, vk]) * T.Cast("{5}", B[vj, vk])
 )",
-                                          m, n, k, bytes.a, bytes.b, type)),
-                     {{{"m", 13}, {"n", 35}, {"k", 700}}}, 64, {inputs});
+                                         m, n, k, bytes.a, bytes.b, type)),
+                    {{{"m", 13}, {"n", 35}, {"k", 700}}}, 64, {inputs});
       }
 }

@@ -4,6 +4,7 @@
 // of C stays in registers while the depth runs. The elements of C accumulate over the depth in ascending order from
 // the init value: the same order as the text's, whatever the blocking.
 #include <algorithm>
+#include <optional>
 
 #include "rldb/ir/intrinsic/choice.h"
 #include "rldb/ir/scalar.h"
@@ -25,16 +26,21 @@ constexpr std::int64_t kFew = 4;          // rows that are sooner done one by on
 constexpr std::int64_t kSoonDone = 8;     // rows that are sooner done than B is copied
 constexpr std::int64_t kDepthOfFew = 16;  // rows of B that are read side by side then
 
+std::optional<std::int64_t> divisor(std::int64_t n, std::int64_t most, std::int64_t least, std::int64_t unit) {
+  for (std::int64_t size = most; size >= least; size -= unit)
+    if (n % size == 0) return size;
+  return std::nullopt;
+}
+
 // Blocks of the depth: of one size, if there is one that divides it, and best one of whole words and scales of an
 // operand that is calculated from them.
 std::int64_t block_of_depth(const Contraction& c, const ir::Expr* extent) {
   const auto n = ir::const_int(extent);
   if (!n || *n <= kDepth) return kDepth;
-  const bool calculated = !c.b.load;
-  for (const std::int64_t unit : {calculated ? 32 : 16, 16})
-    for (std::int64_t size = kDepth; size >= (calculated ? kDepth / 4 : kDepth / 2); size -= unit)
-      if (*n % size == 0) return size;
-  return kDepth;
+  std::optional<std::int64_t> size;
+  if (!c.b.load) size = divisor(*n, kDepth, kDepth / 4, 32);
+  if (!size) size = divisor(*n, kDepth, c.b.load ? kDepth / 2 : kDepth / 4, 16);
+  return size.value_or(kDepth);
 }
 
 // Tiles of columns in a block. Blocks are shared out to threads, so they are many and equal, as far as the copies of A
@@ -79,6 +85,7 @@ class ContractionWriter {
     std::vector<Stage> out;
     for (const StepId step : {StepId::Tile, StepId::Pack, StepId::CacheWrite, StepId::Vectorize}) {
       if (!all && step != StepId::Vectorize) continue;
+      if (step == StepId::Pack && direct_ && rows_.front().width == 1) continue;  // nothing is
       packed_ = step != StepId::Tile;
       registers_ = packed_ && step != StepId::Pack;
       vectors_ = step == StepId::Vectorize;
@@ -94,8 +101,7 @@ class ContractionWriter {
   // of its rows are read side by side over many columns, in the order of memory. If it does not, it is transposed, one
   // tile at a time, which stays in the first-level cache.
   bool can_read_once() const {
-    const Run run = runs_with(c_.b.load, c_.columns);
-    const bool along_columns = run == Run::Whole || (run == Run::Inner && c_.columns.size() == 1);
+    const bool along_columns = runs_with(c_.b.load, c_.columns) == Run::Whole;
     // Sums go to C and back after a few steps: it has to hold them as they are.
     const bool exact = c_.work == c_.type || c_.rounds;
     return along_columns && exact && c_.a.load && c_.depth.size() == 1 && c_.dot == 1 && !c_.adds_blocks;
