@@ -16,6 +16,7 @@
 #include "frontend/place.h"
 #include "frontend/script/trailing_scalars.h"
 #include "frontend/text.h"
+#include "rldb/ir/attr_name/symbol.h"
 #include "rldb/ir/verifier.h"
 #include "rldb/ir/walk.h"
 #include "rldb/ops/op_info.h"
@@ -119,11 +120,27 @@ void Document::State::read_whole() {
   whole_bytes = ctx->bytes_reserved();
 }
 
-// Parts are the functions of the only class of a file. Anything else that affects them (macros, constants of the
-// file, RFC 0089's purity, which depends on callees) makes the text one piece.
+// A file of functions without a class.
+bool Document::State::is_lone() const {
+  const auto is_function = [](const ParsedItem& item) { return item.kind == ItemKind::Function; };
+  return !result.items.empty() && std::all_of(result.items.begin(), result.items.end(), is_function);
+}
+
+// A single one is named by its global_symbol; the parts of a document are known by their `def` names.
+bool Document::State::lone_names_hold() {
+  const std::deque<Member>& members = module().members;
+  if (members.size() != 1) return true;
+  const auto* f = ir::as<ir::Function>(members.front().function);
+  const ir::Attr* symbol = f ? ir::find_attr(f->attrs, attr_name::GlobalSymbol) : nullptr;
+  return !symbol || (symbol->is(ir::AttrKind::String) && symbol->string == members.front().name);
+}
+
+// Parts are the functions of the only class of a file, or those of a file without any. Anything else that affects them
+// (macros, constants of the file, RFC 0089's purity, which depends on callees) makes the text one piece.
 bool Document::State::can_be_divided() {
-  if (result.items.size() != 1 || result.items[0].kind != ItemKind::Module || !result.module) return false;
-  if (reader->modules.size() != 1 || reader->rfc_spelling()) return false;
+  if (!result.module || reader->modules.size() != 1 || reader->rfc_spelling()) return false;
+  if (!is_lone() && (result.items.size() != 1 || result.items[0].kind != ItemKind::Module)) return false;
+  if (is_lone() && !lone_names_hold()) return false;
   if (!module().fresh_outputs.empty()) return false;
   if (!reader->names.scope.names().empty()) return false;
   return found.all().size() < source::Diagnostics::kMaxDiagnostics && !is_too_deep(found) && !module().members.empty();
@@ -140,12 +157,11 @@ void Document::State::divide() {
       facts[at].parsing.push_back(d);
     } else if (is_of_class_header(d)) {
       outer.push_back(d);
-    } else if (is_beside(d)) {
-      beside.push_back(d);
     } else {
-      return;
+      beside.push_back(d);
     }
   }
+  if (!knows_beside()) return;
   for (std::size_t i = 0; i < members.size(); ++i) {
     members[i].node = {};
     if (!members[i].memo) continue;
@@ -400,7 +416,7 @@ bool Document::State::leave_unread(Member& m, const TextEdit& edit) {
 bool Document::State::read_function(Member& m, const TextEdit* edit, script::Keep keep) {
   cst::TreeOptions copying = tree_options();
   if (edit) {
-    m.memo->apply(*edit);
+    m.memo->apply(*edit, keep == script::Keep::Statements);
     if (m.memo->abandoned()) return false;
     if (const auto place = live.find(m.kind, m.span.begin)) m.memo->reach(place->end);
     copying.known = m.memo.get();
@@ -456,6 +472,13 @@ bool Document::State::has_header_diagnostics(const Member& m) {
                      [&](const source::Diagnostic& d) { return d.span.begin < m.body && d.id != diag::NoReturn; });
 }
 
+// The parts of a function that need not be read again, before the edit is applied to it.
+script::Keep Document::State::keep_after(const Member& m, const TextEdit& edit) {
+  if (!m.memo || !m.signature || m.memo->abandoned()) return script::Keep::Nothing;
+  const bool in_body = edit.begin > m.body && !has_header_diagnostics(m) && !m.damaged_header;
+  return in_body ? script::Keep::Signature : script::Keep::Statements;
+}
+
 bool Document::State::read_part(const TextEdit& edit, const cst::LiveTree::Changed& changed,
                                 std::string_view old_text) {
   // Nodes left over by edits in the context are freed by a whole reading.
@@ -474,12 +497,8 @@ bool Document::State::read_part(const TextEdit& edit, const cst::LiveTree::Chang
   if (changed.begin <= m->span.begin || changed.end > place->end) return false;
   // Reports about missing members depend on damage anywhere.
   if (reader->missed_member && (module().damaged || has_damage())) return false;
-  const bool has_memo = m->memo && m->signature && !m->memo->abandoned();
-  const bool in_body = edit.begin > m->body && !has_header_diagnostics(*m) && !m->damaged_header;
-  const script::Keep keep = !has_memo             ? script::Keep::Nothing
-                            : in_body             ? script::Keep::Signature
-                            : m->memo->declares() ? script::Keep::Nothing
-                                                  : script::Keep::Statements;
+  if (is_lone() && edit.begin <= m->body) return false;  // the only one decides how all is checked
+  const script::Keep keep = keep_after(*m, edit);
   move_all(edit);
   m->span.end = place->end;
   reader->text = buffer().text();
@@ -494,6 +513,7 @@ bool Document::State::read_part(const TextEdit& edit, const cst::LiveTree::Chang
   if (good && !same_face(before, face_of(*m))) good = read_callers(*m, read);
   if (good) module().damaged = has_damage();
   good = good && !(reader->missed_member && (was_damaged || module().damaged));
+  good = good && (!is_lone() || lone_names_hold());
   if (good) finish(read);
   reader->module = nullptr;
   return good;
@@ -511,8 +531,13 @@ void Document::State::rebuild_module() {
   bool broken = false;
   result.gaps = {};
   result.module = script::build_module(*reader, module(), broken, result.gaps);
-  result.items[0].module = result.module;
-  result.items[0].broken = broken;
+  if (is_lone()) {
+    result.items.clear();
+    for (const Member& m : module().members) result.items.push_back(script::lone_item(m));
+  } else {
+    result.items[0].module = result.module;
+    result.items[0].broken = broken || has_errors_in(beside);
+  }
   result.ok = outer.empty() && !has_errors_in(beside) && std::none_of(facts.begin(), facts.end(), has_errors);
 }
 
@@ -695,6 +720,7 @@ std::vector<Document::ReadFunction> Document::functions() const {
     for (const script::ModuleState& module : s.reader->modules)
       for (const Member& m : module.members)
         if (!m.gone) out.push_back({m.name, m.function, m.span, m.broken});
+  if (s.is_lone()) return out;
   for (const ParsedItem& item : s.result.items)
     if (item.kind == ItemKind::Function) out.push_back({item.name, item.function, item.span, item.broken});
   return out;

@@ -1,9 +1,13 @@
 // An edit that changes which functions a class has: one is typed, pasted or removed, or a header in a body cuts the
 // function in two. The others stay as they are.
+#include <tuple>
+
 #include "frontend/cst/damage.h"
 #include "frontend/document_state.h"
 #include "frontend/echo.h"
 #include "rldb/source/diagnostic_script_function.h"
+#include "rldb/source/diagnostic_script_name.h"
+#include "rldb/source/diagnostic_script_relax.h"
 #include "rldb/source/diagnostic_syntax.h"
 
 namespace rldb::frontend {
@@ -14,9 +18,12 @@ using Part = cst::LiveTree::Part;
 // The statements of the file and of its class, by what they are for a document.
 struct Document::State::Layout {
   Part of_class;
-  std::vector<Part> functions;  // of the class
-  std::vector<Part> fixed;      // as long as these are the same, the functions can be read by themselves
-  std::vector<Part> plain;      // functions and classes without the decorators that they need
+  std::vector<Part> functions;     // of the class
+  std::vector<Part> fixed;         // as long as these are the same, the functions can be read by themselves
+  std::vector<Part> plain;         // functions and classes without the decorators that they need
+  std::vector<Part> damaged;       // statements of the file, beside the class, that were cut out
+  std::vector<Part> names;         // of the class: names alone, as they are while something is typed
+  bool has_damaged_class = false;  // besides its functions
 };
 
 struct Document::State::MemberChanges {
@@ -78,6 +85,26 @@ class LinesLeftOut : public cst::KnownStatements {
   bool next(Statement&) override { return false; }
 };
 
+// A class by its own statements.
+class FunctionsLeftOut : public cst::KnownStatements {
+ public:
+  bool keeps(const Statement& s) override { return script::is_function(s.kind) || s.kind == Kind::FunctionDefinition; }
+  bool keeps_damaged(const Statement& s) override { return keeps(s); }
+  bool next(Statement&) override { return false; }
+};
+
+bool is_name(const Part& part, std::string_view text) {
+  const std::string_view code = text_of(part, text);
+  const auto begins = [](char c) { return is_word_character(c) && !(c >= '0' && c <= '9'); };
+  return part.kind == Kind::ExpressionStatement && !code.empty() && begins(code[0]) &&
+         std::all_of(code.begin(), code.end(), [](char c) { return c == '.' || is_word_character(c); });
+}
+
+bool holds(const Part& part, std::uint32_t at) { return part.begin <= at && at < part.end; }
+bool holds(const std::vector<Part>& parts, std::uint32_t at) {
+  return std::any_of(parts.begin(), parts.end(), [&](const Part& p) { return holds(p, at); });
+}
+
 }  // namespace
 
 // ---- what there is ----
@@ -91,9 +118,11 @@ std::optional<Document::State::Layout> Document::State::layout() {
   Layout found;
   bool has_class = false;
   for (const Part& part : live.parts()) {
-    if (begins_in(part, *cuts) || script::is_function(part.kind) || part.kind == Kind::UnexpectedIndent)
-      return std::nullopt;
-    if (part.kind == Kind::Module && part.begin == result.items[0].span.begin) {
+    if (script::is_function(part.kind) || part.kind == Kind::UnexpectedIndent) return std::nullopt;
+    if (begins_in(part, *cuts)) {
+      if (part.kind != Kind::ExpressionStatement) return std::nullopt;
+      found.damaged.push_back(part);
+    } else if (part.kind == Kind::Module && part.begin == result.items[0].span.begin) {
       found.of_class = part;
       has_class = name_of(part, text) == module().name;
     } else if (part.plain && (part.kind == Kind::FunctionDefinition || part.kind == Kind::Module)) {
@@ -112,14 +141,19 @@ std::optional<Document::State::Layout> Document::State::layout() {
     } else if (part.kind == Kind::FunctionDefinition) {
       if (live.has_cut_header(part.begin, part.body)) return std::nullopt;
       found.plain.push_back(part);
+    } else if (begins_in(part, *cuts)) {
+      if (part.kind != Kind::ExpressionStatement) return std::nullopt;
+    } else if (is_name(part, text)) {
+      found.names.push_back(part);
     } else {
       found.fixed.push_back(part);
     }
   }
-  // Damage is within functions.
+  // Damage is within functions, or found by reading what is beside them.
   for (const std::uint32_t at : *cuts) {
-    const auto holds = [&](const Part& p) { return p.begin <= at && at < p.end; };
-    if (std::none_of(found.functions.begin(), found.functions.end(), holds)) return std::nullopt;
+    if (holds(found.functions, at) || holds(found.plain, at) || holds(found.damaged, at)) continue;
+    if (!holds(found.of_class, at) || holds(found.fixed, at)) return std::nullopt;
+    found.has_damaged_class = true;
   }
   return found;
 }
@@ -127,16 +161,21 @@ std::optional<Document::State::Layout> Document::State::layout() {
 // After the whole text has been read.
 void Document::State::note_fixed() {
   fixed.clear();
+  std::vector<std::uint32_t> cuts = live.damaged_statements().value_or(std::vector<std::uint32_t>());
+  std::sort(cuts.begin(), cuts.end());
+  const std::string_view text = buffer().text();
   const std::vector<Part> of_file = live.parts();
   const auto is_class = [&](const Part& p) { return p.kind == Kind::Module && p.begin == result.items[0].span.begin; };
   for (const Part& p : of_file) {
     const bool is_plain = p.plain && (p.kind == Kind::FunctionDefinition || p.kind == Kind::Module);
-    if (!is_class(p) && !is_plain) fixed.push_back(p);
+    if (!is_class(p) && !is_plain && !begins_in(p, cuts)) fixed.push_back(p);
   }
   for (const Part& c : of_file)
     if (is_class(c))
       for (const Part& p : live.parts(c))
-        if (!script::is_function(p.kind) && p.kind != Kind::FunctionDefinition) fixed.push_back(p);
+        if (!script::is_function(p.kind) && p.kind != Kind::FunctionDefinition && !begins_in(p, cuts) &&
+            !is_name(p, text))
+          fixed.push_back(p);
 }
 
 bool Document::State::same_fixed(const Layout& now, const TextEdit& edit) const {
@@ -195,19 +234,21 @@ std::optional<Document::State::MemberChanges> Document::State::changes_of_member
     const std::uint32_t begin = edit.moved(m.span.begin);
     const auto at = std::lower_bound(now.functions.begin(), now.functions.end(), begin,
                                      [](const Part& p, std::uint32_t b) { return p.begin < b; });
-    const bool same =
-        begins && at != now.functions.end() && at->begin == begin && at->kind == m.kind && name_of(*at, text) == m.name;
-    if (!same) {
+    const auto is_same = [&](const Part& p) { return p.kind == m.kind && name_of(p, text) == m.name; };
+    auto same = begins && at != now.functions.end() && at->begin == begin && is_same(*at) ? at : now.functions.end();
+    // A decorator of it came or went.
+    if (same == now.functions.end() && edit.begin <= m.body)
+      same = std::find_if(now.functions.begin(), now.functions.end(),
+                          [&](const Part& p) { return is_same(p) && p.end == edit.moved(m.span.end); });
+    if (same == now.functions.end()) {
       out.removed.push_back(&m);
       continue;
     }
-    matched[std::size_t(at - now.functions.begin())] = true;
+    matched[std::size_t(same - now.functions.begin())] = true;
     names.insert(m.name);
-    if (is_untouched(m, *at, edit, changed, old_text)) continue;
+    if (same->begin == begin && is_untouched(m, *same, edit, changed, old_text)) continue;
     if (m.cyclic) return std::nullopt;
-    const bool has_memo = m.memo && m.signature && !m.memo->abandoned() && !m.damaged_header;
-    const bool in_body = edit.begin > m.body && !has_header_diagnostics(m);
-    out.touched.push_back({&m, *at, has_memo && in_body ? script::Keep::Signature : script::Keep::Nothing});
+    out.touched.push_back({&m, *same, keep_after(m, edit)});
   }
   for (std::size_t i = 0; i < matched.size(); ++i) {
     if (matched[i]) continue;
@@ -217,8 +258,13 @@ std::optional<Document::State::MemberChanges> Document::State::changes_of_member
   return out;
 }
 
+bool Document::State::has_unknown_name(const Member& m) {
+  const std::vector<source::Diagnostic>& all = facts[index_of(m)].parsing;
+  return std::any_of(all.begin(), all.end(), [](const source::Diagnostic& d) { return d.id == diag::UnknownName; });
+}
+
 // A name that comes or goes may mean something in every function that has it. False: all has to be read.
-bool Document::State::add_mentions(MemberChanges& changes, const Layout& now) {
+bool Document::State::add_mentions(MemberChanges& changes, const Layout& now, const TextEdit& edit) {
   const std::string_view text = buffer().text();
   std::vector<std::string_view> names;
   for (const Part& part : changes.added) names.push_back(name_of(part, text));
@@ -228,18 +274,21 @@ bool Document::State::add_mentions(MemberChanges& changes, const Layout& now) {
     const auto has = [&](std::string_view name) { return has_word(code, name); };
     const bool is_added =
         std::any_of(changes.added.begin(), changes.added.end(), [&](const Part& p) { return p.begin == part.begin; });
-    if (is_added || std::none_of(names.begin(), names.end(), has)) continue;
+    if (is_added) continue;
+    const bool mentions = std::any_of(names.begin(), names.end(), has);
+    const auto it = module().by_name.find(name_of(part, text));
+    // Names that are similar to an unknown one are part of its report.
+    if (!mentions && (names.empty() || it == module().by_name.end() || !has_unknown_name(*it->second))) continue;
     const auto of_part = [&](const MemberChanges::Touched& t) { return t.now.begin == part.begin; };
     const auto touched = std::find_if(changes.touched.begin(), changes.touched.end(), of_part);
     if (touched != changes.touched.end()) {
       changes.mentions.push_back(*touched);
       changes.touched.erase(touched);
     } else {
-      const auto it = module().by_name.find(name_of(part, text));
       if (it == module().by_name.end() || it->second->cyclic) return false;
-      changes.mentions.push_back({it->second, part, script::Keep::Nothing});
+      changes.mentions.push_back({it->second, part, keep_after(*it->second, edit)});
     }
-    changes.mentions.back().keep = script::Keep::Nothing;
+    if (mentions) changes.mentions.back().keep = script::Keep::Nothing;
   }
   // They are read behind those that they mention, which may not need them.
   for (const Part& part : changes.added)
@@ -283,6 +332,7 @@ bool Document::State::read_changes(const MemberChanges& changes, const TextEdit&
     Member& m = *t.member;
     faces.emplace_back(&m, face_of(m));
     read.push_back(&m);
+    m.span.begin = t.now.begin;
     m.span.end = t.now.end;
     return (t.keep != script::Keep::Nothing && read_function(m, &edit, t.keep)) || read_function(m, nullptr);
   };
@@ -316,31 +366,59 @@ bool Document::State::read_changes(const MemberChanges& changes, const TextEdit&
 }
 
 // Reports about the class and the file besides their functions.
-bool Document::State::read_beside(const Layout& now) {
+std::optional<std::vector<source::Diagnostic>> Document::State::read_beside(const Layout& now) {
   const std::string_view text = buffer().text();
-  found.clear();
+  source::Diagnostics all;
+  cst::TreeOptions copying = tree_options();
+  FunctionsLeftOut functions;
+  copying.known = &functions;
+  if (now.has_damaged_class) {
+    const cst::Tree tree = live.copy_node(file, Kind::Module, now.of_class.begin, copying);
+    if (tree.rows.empty()) return std::nullopt;
+    source::Diagnostics of_class;
+    cst::report_damage(tree, of_class);
+    for (const source::Diagnostic& d : of_class.all())
+      if (!holds(now.functions, d.span.begin) && !holds(now.plain, d.span.begin)) all.add(d);
+  }
+  for (const Part& part : now.damaged)
+    cst::report_damage(live.copy_node(file, part.kind, part.begin, tree_options()), all);
+  for (const Part& part : now.names)
+    all.add({file, part.begin, part.end}, source::message(diag::UnsupportedHere, "an expression", "in a module"));
   LinesLeftOut lines;
+  copying.known = &lines;
   for (const Part& part : now.plain) {
-    cst::TreeOptions copying = tree_options();
-    copying.known = &lines;
     const cst::Tree tree = live.copy_node(file, part.kind, part.begin, copying);
-    if (tree.rows.empty()) return false;
-    cst::report_damage(tree, found);
+    if (tree.rows.empty()) return std::nullopt;
+    cst::report_damage(tree, all);
     const source::Span name{file, part.name_begin, part.name_end};
     if (part.kind == Kind::Module) {
       if (script::lacks_decorator(text.substr(part.body, part.end - part.body)))
-        found.add(name, script::undecorated_module(name_of(part, text)));
+        all.add(name, script::undecorated_module(name_of(part, text)));
     } else if (is_inside(name, {file, now.of_class.begin, now.of_class.end})) {
-      found.add(name, script::undecorated_function(name_of(part, text)));
+      all.add(name, script::undecorated_function(name_of(part, text)));
     }
   }
-  beside = found.all();
-  return std::all_of(beside.begin(), beside.end(), is_beside);
+  if (all.all().size() >= source::Diagnostics::kMaxDiagnostics) return std::nullopt;
+  return all.all();
 }
 
-// Whether a diagnostic of no function is one that `read_beside` finds.
-bool Document::State::is_beside(const source::Diagnostic& d) {
-  return d.id == diag::UndecoratedModule || d.id == diag::UndecoratedFunction;
+// After the whole text has been read: whether the diagnostics of no function are those that `read_beside` finds.
+bool Document::State::knows_beside() {
+  const auto is_plain = [](const source::Diagnostic& d) {
+    return d.id == diag::UndecoratedModule || d.id == diag::UndecoratedFunction;
+  };
+  if (std::all_of(beside.begin(), beside.end(), is_plain)) return true;
+  const std::optional<Layout> now = layout();
+  auto read = now ? read_beside(*now) : std::nullopt;
+  if (!read || read->size() != beside.size()) return false;
+  const auto before = [](const source::Diagnostic& a, const source::Diagnostic& b) {
+    return std::tie(a.span.begin, a.span.end, a.message) < std::tie(b.span.begin, b.span.end, b.message);
+  };
+  std::vector<source::Diagnostic> all = beside;
+  std::sort(all.begin(), all.end(), before);
+  std::sort(read->begin(), read->end(), before);
+  return std::equal(all.begin(), all.end(), read->begin(),
+                    [&](const auto& a, const auto& b) { return a.id == b.id && !before(a, b) && !before(b, a); });
 }
 
 bool Document::State::read_members(const TextEdit& edit, const cst::LiveTree::Changed& changed,
@@ -349,14 +427,17 @@ bool Document::State::read_members(const TextEdit& edit, const cst::LiveTree::Ch
   const std::optional<Layout> now = layout();
   if (!now || now->functions.empty() || !same_fixed(*now, edit)) return false;
   auto changes = changes_of_members(*now, edit, changed, old_text);
-  if (!changes || !add_mentions(*changes, *now)) return false;
+  if (!changes || !add_mentions(*changes, *now, edit)) return false;
   move_all(edit);
   result.items[0].span = module().span = {file, now->of_class.begin, now->of_class.end};
   reader->text = buffer().text();
   reader->module = &module();
   module().damaged = false;  // a function that is missed is looked for in the whole text
   std::vector<Member*> read;
-  bool good = read_changes(*changes, edit, read) && !reader->missed_member && read_beside(*now);
+  bool good = read_changes(*changes, edit, read) && !reader->missed_member;
+  auto besides = good ? read_beside(*now) : std::nullopt;
+  good = besides.has_value();
+  if (good) beside = std::move(*besides);
   const Member& first = module().first_member();
   const auto place = good ? live.find(first.kind, first.span.begin) : std::nullopt;
   good = good && place;

@@ -78,7 +78,7 @@ struct Document::State {
   source::Diagnostics diagnostics;
   std::vector<MemberFacts> facts;         // by member
   std::vector<source::Diagnostic> outer;  // of the header of the class, which does not parse
-  // Of functions and classes that lack a decorator, and of their damage.
+  // Of functions and classes that lack a decorator, of damage and of lone names beside the functions.
   std::vector<source::Diagnostic> beside;
   std::vector<cst::LiveTree::Part> fixed;  // what else the file and the class have: imports, attributes
   bool in_parts = false;                   // whether the next edit may be read in part
@@ -114,6 +114,8 @@ struct Document::State {
 
   void read_whole();
   void divide();
+  bool is_lone() const;
+  bool lone_names_hold();
   bool can_be_divided();
   void verify_whole();
 
@@ -134,7 +136,7 @@ struct Document::State {
   bool has_damage() const;
   bool is_damaged(std::string_view header, std::uint32_t begin, std::uint32_t end);
   Member* member_at(const TextEdit& edit);
-  static bool is_beside(const source::Diagnostic& d);
+  script::Keep keep_after(const Member& m, const TextEdit& edit);
   bool same_surroundings(const Member& m, const cst::LiveTree::Place& place, const TextEdit& edit);
   void move_spans(const TextEdit& edit);
   void move_all(const TextEdit& edit);
@@ -165,11 +167,13 @@ struct Document::State {
                     const cst::LiveTree::Changed& changed, std::string_view old_text) const;
   std::optional<MemberChanges> changes_of_members(const Layout& now, const TextEdit& edit,
                                                   const cst::LiveTree::Changed& changed, std::string_view old_text);
-  bool add_mentions(MemberChanges& changes, const Layout& now);
+  bool has_unknown_name(const Member& m);
+  bool add_mentions(MemberChanges& changes, const Layout& now, const TextEdit& edit);
   Member& add_member(const cst::LiveTree::Part& part);
   void remove_member(Member& m);
   bool read_changes(const MemberChanges& changes, const TextEdit& edit, std::vector<Member*>& read);
-  bool read_beside(const Layout& now);
+  std::optional<std::vector<source::Diagnostic>> read_beside(const Layout& now);
+  bool knows_beside();
 
   cst::TreeOptions tree_options() const {
     cst::TreeOptions t;

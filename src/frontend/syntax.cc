@@ -83,7 +83,7 @@ class SyntaxReader {
     const bool binding = statement.is(Kind::Binding) && target.is(Kind::Identifier) &&
                          !statement.child(Field::Annotation) && statement.count() == 2;
     if (!binding && !statement.is(Kind::ExpressionStatement))
-      return fault(statement, fmt::format("{} is no expression", script::shown_kind(statement.kind())));
+      return fault(statement, fmt::format("{} is not an expression", script::shown_kind(statement.kind())));
     if (binding) line.target = target.text();
     RLDB_TRY(line.value, node(statement.child(Field::Value)));
     return line;
@@ -357,7 +357,8 @@ support::Result<SyntaxNode, SyntaxFault> read_syntax(std::string_view text, std:
   SyntaxLine& line = lines[0];
   if (!line.target.empty()) {
     const std::size_t at = text.rfind('=', line.value.begin);
-    return Failure(SyntaxFault{std::uint32_t(at), std::uint32_t(at + 1), "`=` is no operator; a comparison is `==`"});
+    return Failure(
+        SyntaxFault{std::uint32_t(at), std::uint32_t(at + 1), "`=` is not an operator; a comparison is written `==`"});
   }
   return std::move(line.value);
 }

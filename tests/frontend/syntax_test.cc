@@ -60,10 +60,10 @@ TEST_CASE("what cannot be read says where") {
   CHECK(read("a +") == "4: the text ends");
   CHECK(read("(a") == "1: `(` is never closed");
   CHECK(read("  a b") == "5: unexpected `b`");
-  CHECK(read("a = 1") == "3: `=` is no operator; a comparison is `==`");
+  CHECK(read("a = 1") == "3: `=` is not an operator; a comparison is written `==`");
   CHECK(read("a; b") == "4: one expression was expected, this is another");
   CHECK(read("'a") == "1: this string is not terminated");
-  CHECK(read("return a") == "1: a return statement is no expression");
+  CHECK(read("return a") == "1: a return statement is not an expression");
   CHECK(read("lambda: 1") == "a lambda");
   CHECK(read(std::string(20'000, '(')).ends_with("nested too deeply to be read"));
   CHECK(read(std::string(5'000, '-') + "1").ends_with("nested too deeply to be read"));

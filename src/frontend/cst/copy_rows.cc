@@ -112,9 +112,12 @@ class Copier {
     if (!open_.empty()) field = language_.fields[ts_tree_cursor_current_field_id(&cursor_)];
     if (kind == Kind::Token && field == Field::None && !in_error()) return kSkipped;
     if (int(open_.size()) >= options_.max_depth) kind = Kind::TooDeep;
-    if (options_.known && !damaged && in_body() && options_.known->keeps({kind, begin, end})) kind = Kind::Kept;
+    if (options_.known && in_body() && is_kept({kind, begin, end}, damaged)) kind = Kind::Kept;
     rows_.push_back({kind, field, damaged, begin, end, 0});
     return static_cast<std::uint32_t>(rows_.size() - 1);
+  }
+  bool is_kept(const KnownStatements::Statement& s, bool damaged) const {
+    return damaged ? options_.known->keeps_damaged(s) : options_.known->keeps(s);
   }
   // The first statement cut out whose placeholder begins in a range.
   const Statement* cut_in(std::uint32_t begin, std::uint32_t end) const {

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "frontend/cst/scan.h"
+#include "frontend/cst/statements.h"
 
 namespace rldb::frontend::cst {
 
@@ -190,8 +191,24 @@ class Blocks {
 
 }  // namespace
 
-std::vector<Misplaced> find_misplaced(std::string_view text) {
+static bool is_lone_header(std::string_view text, const CodeLine& line, const CodeLine& below) {
+  const bool decorator = text[line.begin] == '@';
+  if (!decorator && (line.opens || below.column > line.column)) return false;
+  const std::string_view rest = text.substr(line.begin), code = code_of(rest.substr(0, rest.find('\n')));
+  if (!begins_block(code) || first_word(code).size() == code.size()) return false;
+  const Scan scan = scan_brackets(code, 0, code.size());
+  if (!scan.open.empty() || scan.stray != Scan::kNone || scan.long_string != Scan::kNone) return false;
+  const std::string_view after = text.substr(below.begin), next = after.substr(0, after.find('\n'));
+  if (!decorator) return !has_header_colon(code) && may_end(code) && !may_go_on(next);
+  const std::string_view word = first_word(next);
+  const bool decorated = next.starts_with('@') || word == "def" || word == "class" || word == "async";
+  return !next.starts_with('\\') && !(decorated && below.column == line.column);
+}
+
+std::vector<Misplaced> find_misplaced(std::string_view text, std::vector<std::uint32_t>* lone_headers) {
   const std::vector<CodeLine> lines = LineScan(text).run();
+  for (std::size_t i = 0; lone_headers && i + 1 < lines.size(); ++i)
+    if (is_lone_header(text, lines[i], lines[i + 1])) lone_headers->push_back(lines[i].begin);
   return Blocks(text, lines).run();
 }
 

@@ -21,8 +21,10 @@ struct Misplaced {
   bool lone = false;         // it continues nothing; the column is its own
   bool unfinished = false;   // it ends with an operator; the column is its own
 };
-// In the order of the text. None in a text that is indented with tabs.
-std::vector<Misplaced> find_misplaced(std::string_view text);
+// In the order of the text. None in a text that is indented with tabs. `lone_headers`: where lines begin that look like
+// headers without their `:` and their block, as while they are typed, or like decorators without their definition. The
+// grammar may read such a line together with those below.
+std::vector<Misplaced> find_misplaced(std::string_view text, std::vector<std::uint32_t>* lone_headers = nullptr);
 
 // Whether an edit may change what is found: it touches more than the inside of a line, or a bracket, a string, a
 // comment, a header. The lines: with the edit, and what is before it in the line.

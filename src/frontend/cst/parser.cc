@@ -286,9 +286,15 @@ Reading read_damaged(TSParser* parser, std::string_view text, const KnownText& k
   return r;
 }
 
+// Whether the grammar, where it finds no error, reads the lines as they are meant.
+bool stands_right(std::string_view text) {
+  std::vector<std::uint32_t> lone_headers;
+  return find_misplaced(text, &lone_headers).empty() && lone_headers.empty();
+}
+
 Reading read_text(TSParser* parser, std::string_view text) {
   TreePtr tree = parse_text(parser, nullptr, text);
-  if (holds_error(tree) || !find_misplaced(text).empty())
+  if (holds_error(tree) || !stands_right(text))
     return read_damaged(parser, text, {}, std::move(tree), nullptr, std::nullopt);
   Reading r;
   r.tree = std::move(tree);
@@ -318,7 +324,7 @@ bool read_by_shape(TSParser* parser, std::string_view text, const TreeOptions& o
   std::vector<NodeRow> short_rows;
   {
     const TreePtr tree = parse_text(parser, nullptr, shortened->text);
-    if (holds_error(tree) || !find_misplaced(text).empty()) return false;
+    if (holds_error(tree) || !stands_right(text)) return false;
     copy_rows(ts_tree_root_node(tree.get()), options, nullptr, short_rows);
   }
   if (lengthen(text, *shortened, shapes, options.max_depth, short_rows, rows)) return true;
@@ -399,13 +405,6 @@ bool misplaces(const LiveTree::Edit& edit, std::string_view before, std::string_
          !find_misplaced(after).empty();
 }
 
-// Whether a line may go on the statement of the line above it, where the grammar does not see that one end.
-bool may_go_on(std::string_view line) {
-  if (line.empty() || !is_word_byte(line[0]) || is_string_prefix(line, 0, line.size())) return true;
-  const std::string_view word = first_word(line);
-  return word == "import" || joins_values(word);
-}
-
 // From its first character of code on, the first line behind `at` that has any.
 std::string_view code_below(std::string_view text, std::size_t at) {
   while (at < text.size()) {
@@ -416,31 +415,35 @@ std::string_view code_below(std::string_view text, std::size_t at) {
   return {};
 }
 
-std::size_t column_in(std::string_view text, std::string_view line) {
-  const auto begin = static_cast<std::size_t>(line.data() - text.data());
-  const std::size_t before = begin == 0 ? std::string_view::npos : text.rfind('\n', begin - 1);
-  return begin - (before == std::string_view::npos ? 0 : before + 1);
+// Where the last line with code begins before the line that holds `at`; `at`: there is none near.
+std::size_t code_above(std::string_view text, std::size_t at) {
+  constexpr int kMostLines = 16;
+  const auto begin_of = [&](std::size_t i) { return i == 0 ? 0 : text.rfind('\n', i - 1) + 1; };
+  std::size_t line = begin_of(at);
+  for (int i = 0; i < kMostLines && line > 0; ++i) {
+    line = begin_of(line - 1);
+    if (!code_of(line_of(text, line)).empty()) return line;
+  }
+  return at;
 }
 
-// Where a header that lacks its `:` and its block, as while it is typed, begins among the lines that were edited. The
-// runtime may take half a second to recover from one in a long block, only for it to be cut out.
+// Where a header that lacks its `:` and its block, as while it is typed, or a decorator without its definition begins
+// among the lines that were edited or above them. The runtime may take half a second to recover from one in a long
+// block, only for it to be cut out.
 std::optional<std::uint32_t> unfinished_header(const LiveTree::Edit& edit, std::string_view text) {
-  constexpr int kMostLines = 16;
-  std::size_t at = edit.begin;
-  for (int i = 0; i < kMostLines && at <= edit.new_end && at < text.size(); ++i) {
+  constexpr int kMostLines = 32;
+  std::size_t at = code_above(text, edit.begin);
+  bool looks_so = false;
+  for (int i = 0; i < kMostLines && !looks_so && at <= edit.new_end && at < text.size(); ++i) {
     const std::string_view line = line_of(text, at), code = code_of(line);
-    const auto begin = static_cast<std::uint32_t>(line.data() - text.data());
-    const std::size_t end = begin + line.size();
-    const bool header = begins_block(line) && !line.starts_with('@') && first_word(line).size() < code.size();
-    const Scan scan = header ? scan_brackets(code, 0, code.size()) : Scan();
-    const bool open = !scan.open.empty() || scan.stray != Scan::kNone || scan.long_string != Scan::kNone;
-    const std::string_view below = code_below(text, end + 1);
-    if (header && !open && !has_header_colon(code) && may_end(code) && !below.empty() && !may_go_on(below) &&
-        column_in(text, below) <= column_in(text, line))
-      return begin;
-    at = end + 1;
+    looks_so = begins_block(line) && (line.starts_with('@') || !has_header_colon(code));
+    at = static_cast<std::size_t>(line.data() + line.size() - text.data()) + 1;
   }
-  return std::nullopt;
+  if (!looks_so) return std::nullopt;
+  std::vector<std::uint32_t> headers;
+  (void)find_misplaced(text, &headers);
+  const auto first = std::lower_bound(headers.begin(), headers.end(), code_above(text, edit.begin));
+  return first != headers.end() && *first <= edit.new_end ? std::optional(*first) : std::nullopt;
 }
 
 }  // namespace

@@ -21,6 +21,8 @@ class KnownStatements {
   // Called for each whole statement of the body and of the dataflow blocks there, in the order of the text: true leaves
   // the inside out (Kind::Kept).
   virtual bool keeps(const Statement& statement) = 0;
+  // The same of one that has damage in it.
+  virtual bool keeps_damaged(const Statement&) { return false; }
   // After that: the statement that is known to come directly after the last one that was kept, with nothing in between,
   // if that one is kept as well.
   virtual bool next(Statement& statement) = 0;

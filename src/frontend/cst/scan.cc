@@ -163,4 +163,10 @@ bool has_header_colon(std::string_view header) {
   return false;
 }
 
+bool may_go_on(std::string_view line) {
+  if (line.empty() || !is_word_byte(line[0]) || is_string_prefix(line, 0, line.size())) return true;
+  const std::string_view word = first_word(line);
+  return word == "import" || joins_values(word);
+}
+
 }  // namespace rldb::frontend::cst

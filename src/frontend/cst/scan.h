@@ -42,6 +42,9 @@ std::string_view code_of(std::string_view line);
 // Whether code ends with a sign behind which nothing may end: `y =`, `R.`.
 bool ends_in_operator(std::string_view code);
 
+// Whether a line may go on the statement of the line above it, where the grammar does not see that one end.
+bool may_go_on(std::string_view line);
+
 // Whether a header has the `:` that ends it, with the body behind it or not.
 bool has_header_colon(std::string_view header);
 

@@ -15,8 +15,9 @@ void BodyMemo::start() {
   start_symbols_ = function_->symbols.size();
 }
 
-void BodyMemo::apply(const TextEdit& edit) {
+void BodyMemo::apply(const TextEdit& edit, bool signature_too) {
   edit_ = edit;
+  signature_too_ = signature_too;
   const auto delta = static_cast<std::uint32_t>(edit.delta());
   bool behind = false;
   for (Statement& s : statements_) {
@@ -31,14 +32,10 @@ void BodyMemo::apply(const TextEdit& edit) {
       continue;
     }
     s.touched = true;
-    if (s.declares) abandoned_ = true;
+    if (s.declares && !signature_too) abandoned_ = true;
   }
   next_match_ = 0;
   kept_.clear();
-}
-
-bool BodyMemo::declares() const {
-  return std::any_of(statements_.begin(), statements_.end(), [](const Statement& s) { return s.declares; });
 }
 
 std::pair<std::uint32_t, std::uint32_t> BodyMemo::around(const TextEdit& edit) const {
@@ -56,7 +53,9 @@ bool BodyMemo::keeps(const cst::KnownStatements::Statement& statement) {
     ++next_match_;
   if (next_match_ == statements_.size()) return false;
   const Statement& s = statements_[next_match_];
-  if (s.fresh || s.begin != statement.begin || s.end != statement.end || s.kind != statement.kind) return false;
+  if (s.fresh || (s.declares && signature_too_) || s.begin != statement.begin || s.end != statement.end ||
+      s.kind != statement.kind)
+    return false;
   kept_.push_back(static_cast<std::uint32_t>(next_match_++));
   return true;
 }
@@ -65,7 +64,7 @@ bool BodyMemo::next(cst::KnownStatements::Statement& statement) {
   if (next_match_ == statements_.size()) return false;
   const Statement& before = statements_[next_match_ - 1];
   const Statement& s = statements_[next_match_];
-  if (!s.adjacent || s.touched || s.fresh) return false;
+  if (!s.adjacent || s.touched || s.fresh || (s.declares && signature_too_)) return false;
   // The edit is not between the two, nor directly after them.
   if (before.begin <= edit_.new_end && s.end + 1 >= edit_.begin) return false;
   statement = {s.kind, s.begin, s.end};
@@ -121,14 +120,15 @@ void BodyMemo::begin(bool whole) {
   made_.clear();
   made_.reserve(statements_.size());
   kept_bindings_.clear();
-  spare_.clear();
+  // (Those of a statement that broke others wait for it to be mended.)
+  if (!std::exchange(had_broken_, false) || whole) spare_.clear();
   std::size_t next = 0;
   for (std::uint32_t i = 0; i < statements_.size(); ++i) {
     if (next < kept_.size() && kept_[next] == i) {
       ++next;
     } else {
       give_up_variables(statements_[i]);
-      if (statements_[i].declares) abandoned_ = true;
+      if (statements_[i].declares && !signature_too_) abandoned_ = true;
     }
   }
   if (whole) outputs_.clear();
@@ -215,6 +215,53 @@ bool BodyMemo::finds_the_same(const Statement& s) const {
   return true;
 }
 
+// Whether the names that have another value now are broken, and there are such.
+bool BodyMemo::is_broken_call(const Statement& s) const {
+  bool broken = false;
+  for (std::uint32_t i = 0; i < s.use_count; ++i) {
+    const Use& use = uses_[s.uses + i];
+    const Scope::Entry* e = function_->scope.find_entry(use.slot);
+    if (same(e ? &e->value : nullptr, use)) continue;
+    if (!e || !e->value.poison() || use.kind != ValKind::Expr) return false;
+    broken = true;
+  }
+  return broken;
+}
+
+namespace {
+
+bool is_plain_operand(cst::Node n) {
+  if (n.is(cst::Kind::Tuple) || n.is(cst::Kind::List)) {
+    for (const cst::Node c : n.children())
+      if (!is_plain_operand(c)) return false;
+    return true;
+  }
+  return n.is(cst::Kind::Identifier) || n.is(cst::Kind::Integer) || n.is(cst::Kind::Float);
+}
+
+// `y = R.f(a, (b, c), k=...)`, without an annotation, which would give a broken name a type. Keyword arguments
+// mean the same whatever the operands are.
+bool is_plain_call(cst::Node s) {
+  if (!s.is(cst::Kind::Binding) || s.child(cst::Field::Annotation)) return false;
+  const cst::Node value = s.child(cst::Field::Value);
+  if (!s.child(cst::Field::Target).is(cst::Kind::Identifier) || !value.is(cst::Kind::Call)) return false;
+  for (const cst::Node a : value.child(cst::Field::Arguments).children()) {
+    if (is_plain_operand(a)) continue;
+    const cst::Node given = a.is(cst::Kind::KeywordArgument) ? a.child(cst::Field::Value) : cst::Node();
+    if (!given || !(given.is(cst::Kind::String) || given.is(cst::Kind::Boolean) || given.is(cst::Kind::None) ||
+                    (is_plain_operand(given) && !given.is(cst::Kind::Identifier))))
+      return false;
+  }
+  return true;
+}
+
+bool calls_operator(const ir::Binding* b) {
+  const auto* call = b->cast_type ? nullptr : ir::as<ir::Call>(b->value);
+  return call && ir::isa<ir::Op>(call->callee);
+}
+
+}  // namespace
+
 bool BodyMemo::is_output(Scope::Slot slot) const {
   if (block_ == 0) return false;
   const std::vector<std::string>& names = outputs_[block_ - 1];
@@ -246,6 +293,15 @@ void BodyMemo::give_up_variables(const Statement& s) {
 bool BodyMemo::replay(Reader& r, cst::Node& at, Body& body, bool adjacent,
                       const std::function<bool(std::string_view)>& makes_output) {
   const Statement& s = record_of(at);
+  if (s.breaks && s.dataflow == body.in_dataflow() && is_broken_call(s)) {
+    const Definition& d = definitions_[s.definitions];
+    function_->scope.define(d.slot, Val(), r.ctx.spans().get(d.value->id));
+    made_.push_back(s);
+    made_.back().adjacent = adjacent;
+    made_.back().output = s.dataflow && is_output(d.slot);
+    had_broken_ = true;
+    return true;
+  }
   bool good = s.dataflow == body.in_dataflow() && finds_the_same(s) && gets_the_same_names(s, body);
   const bool may_be_output = s.output || (s.dataflow && other_outputs_);
   bool output = false;
@@ -288,6 +344,7 @@ bool BodyMemo::replay(Reader& r, cst::Node& at, Body& body, bool adjacent,
 
 void BodyMemo::open(cst::Node at, Body& body, bool adjacent) {
   current_ = {};
+  current_node_ = at;
   current_.adjacent = adjacent;
   current_.begin = at.row().begin;
   current_.end = at.row().end;
@@ -358,7 +415,11 @@ void BodyMemo::close(Body& body, bool beside_damage) {
   if (s.temporaries_after != s.temporaries_before || s.inner_temporaries > 0) note_written_names(body);
   s.declares = declares_;
   s.fresh = s.fresh || beside_damage;
-  if (declares_ && !whole_) abandoned_ = true;
+  s.breaks = !s.fresh && !s.declares && s.binding_count == 1 && s.definition_count == 1 && s.left_count == 0 &&
+             s.temporaries_after == s.temporaries_before && s.inner_temporaries == 0 &&
+             ir::as<ir::Var>(definitions_[s.definitions].value) && calls_operator(bindings_[s.bindings]) &&
+             is_plain_call(current_node_);
+  if (declares_ && !whole_ && !signature_too_) abandoned_ = true;
   made_.push_back(s);
 }
 

@@ -7,9 +7,10 @@
 // binding takes over the variable of the old one when name and type are the same, so that its users are kept as well.
 //
 // Not kept ("fresh"): statements with a diagnostic, those next to damage, and those that define something other than a
-// value. An attempt is abandoned (`abandoned`) when the edit changes the meaning of distant statements: the number of
-// dataflow blocks, dtypes of symbolic variables. The function is then read as a whole.
-// Used by relax/body.cc while reading, filled and queried by document.cc.
+// value. A call of an operator whose operands are names is kept also while one of these is broken: its own name is
+// broken then, nothing else, and its results come back with the operand. An attempt is abandoned (`abandoned`) when the
+// edit changes the meaning of distant statements: the number of dataflow blocks, dtypes of symbolic variables. The
+// function is then read as a whole. Used by relax/body.cc while reading, filled and queried by document.cc.
 #pragma once
 
 #include <functional>
@@ -37,8 +38,9 @@ class BodyMemo final : public cst::KnownStatements {
 
   // Remembers the scope after the signature; call once, when the signature has been read.
   void start();
-  // Before the body is read again: ranges follow the edit, statements that it touched are marked.
-  void apply(const TextEdit& edit);
+  // Before the body is read again: ranges follow the edit, statements that it touched are marked. `signature_too`: that
+  // is read again as well, from statements that say dtypes of its variables, which are not kept then.
+  void apply(const TextEdit& edit, bool signature_too = false);
   // And the function ends there now. A header that is typed into its body cuts statements off; they are known again
   // when the function takes them back.
   void reach(std::uint32_t end);
@@ -51,8 +53,6 @@ class BodyMemo final : public cst::KnownStatements {
   // After it. Statements that contain one of these places had a diagnostic.
   void finish(const std::vector<source::Span>& places);
   bool abandoned() const { return abandoned_; }
-  // Whether a statement says the dtype of a variable of the signature.
-  bool declares() const;
   // The begins of the statement that holds or precedes an edit and of the one after it, before `apply`; both are
   // outside brackets and strings. 0 when there is none.
   std::pair<std::uint32_t, std::uint32_t> around(const TextEdit& edit) const;
@@ -113,6 +113,7 @@ class BodyMemo final : public cst::KnownStatements {
     bool dataflow;
     bool output;    // binds an output of its block
     bool declares;  // n = T.int64()
+    bool breaks;    // with a broken operand its name is broken, and nothing else happens
     int temporaries_before, temporaries_after;
     int inner_temporaries;  // those of its local functions have numbers below this
     std::uint32_t uses, use_count;
@@ -126,6 +127,7 @@ class BodyMemo final : public cst::KnownStatements {
   static bool is_value(const Val& v) { return (v.is(ValKind::Expr) || v.is(ValKind::Module)) && !v.fresh; }
   const Statement& record_of(cst::Node kept) const;
   bool finds_the_same(const Statement& s) const;
+  bool is_broken_call(const Statement& s) const;
   bool is_output(Scope::Slot slot) const;
   bool gets_the_same_names(const Statement& s, Body& body) const;
   void note_written_names(Body& body);
@@ -154,9 +156,12 @@ class BodyMemo final : public cst::KnownStatements {
   std::vector<const ir::Binding*> kept_bindings_;
   std::vector<Scope::Slot> log_;
   Statement current_{};
+  cst::Node current_node_;
   std::size_t current_bindings_ = 0;
   std::uint32_t scope_size_ = 0;
   std::size_t block_ = 0;
+  bool had_broken_ = false;  // statements whose operands were
+  bool signature_too_ = false;
   bool other_outputs_ = false;  // the block has others than when its statements were read
   std::size_t read_count_ = 0;
   mutable std::size_t last_record_ = 0;                // where record_of looked last

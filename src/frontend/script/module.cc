@@ -158,6 +158,7 @@ void read_member(Reader& r, Member& m) {
   FunctionState* const before = std::exchange(r.fn, nullptr);
   const Expected::Scope none(r.expected);
   auto noted = std::exchange(r.noted_ops, {});
+  auto unknown = std::exchange(r.unknown_names, {});
   const bool lost_callee = std::exchange(r.lost_callee, false);
   m.lost_parameters = false;
   ++r.module->reading_depth;
@@ -177,6 +178,7 @@ void read_member(Reader& r, Member& m) {
   r.module->reading.pop_back();
   r.fn = before;
   r.noted_ops = std::move(noted);
+  r.unknown_names = std::move(unknown);
   m.broken = errors.any() || m.broken_signature || m.node.damaged();
   m.lost_definitions = std::exchange(r.lost_callee, lost_callee);
   m.lost_parameters = m.lost_parameters || (m.broken && has_bare_handle(m.function));
@@ -695,18 +697,20 @@ void name_by_symbol(Reader& r, ModuleState& lone) {
 
 }  // namespace
 
+ParsedItem lone_item(const Member& m) {
+  ParsedItem item{};
+  item.kind = ItemKind::Function;
+  item.span = m.span;
+  item.name = m.name;
+  item.function = m.function;
+  item.broken = m.broken || !m.function;
+  return item;
+}
+
 void add_lone_items(Reader& r, ModuleState& lone, ParseResult& out) {
   for (Member& m : lone.members) read_member(r, m);
   name_by_symbol(r, lone);
-  for (Member& m : lone.members) {
-    ParsedItem item{};
-    item.kind = ItemKind::Function;
-    item.span = m.node.span();
-    item.name = m.name;
-    item.function = m.function;
-    item.broken = m.broken || !m.function;
-    out.items.push_back(item);
-  }
+  for (const Member& m : lone.members) out.items.push_back(lone_item(m));
 }
 
 namespace {
@@ -749,7 +753,7 @@ ParseResult read_file(Reader& r, const cst::Tree& tree) {
   ParseResult out;
   const std::vector<Node> statements = statements_of(tree);
   read_preamble(r, statements);
-  ModuleState lone;
+  ModuleState& lone = r.modules.emplace_back();
   lone.name = "Module";
   lone.span = {r.file, 0, static_cast<std::uint32_t>(r.text.size())};
   lone.check_well_formed = r.options.check_well_formed;
@@ -789,6 +793,7 @@ ParseResult read_file(Reader& r, const cst::Tree& tree) {
       out.check_well_formed = read_function_options(r, lone.members.front().node).check_well_formed;
   }
   r.module = nullptr;
+  if (saw_class || lone.members.empty()) r.modules.pop_front();
   sort_items(out);
   if (out.items.empty() && !r.out.has_errors()) r.error(Node(&tree, 0), diag::NothingToRead);
   return out;

@@ -37,6 +37,8 @@ void read_again(Reader& r, Member& m, Node node, Keep keep);
 void leave_unread(Member& m, Node node);
 // The module of a class whose members have been read; reads those that have not.
 const ir::Module* build_module(Reader& r, ModuleState& m, bool& broken, ParseResult::Gaps& gaps);
+// A function of a file that has no class, as a part of the result.
+ParsedItem lone_item(const Member& m);
 ParseResult read_entry(Reader& r, const cst::Tree& tree);
 const ir::Type* read_lone_type(Reader& r, const cst::Tree& tree, std::vector<const ir::Var*>& symbols);
 

@@ -147,11 +147,12 @@ struct Reader {
   // ---- the current position: module.cc, and the readers of functions ----
   ModuleState* module = nullptr;
   FunctionState* fn = nullptr;
-  BodyMemo* memo = nullptr;                        // of the function whose body is being read
-  std::unordered_set<std::string_view> noted_ops;  // unknown operators already noted in this function
-  bool missed_member = false;                      // a missing member was requested
-  bool lost_callee = false;                        // a call was left out: its callee could not be read
-  bool lone_type = false;                          // the text is a lone type, outside of any module
+  BodyMemo* memo = nullptr;                                         // of the function whose body is being read
+  std::unordered_set<std::string_view> noted_ops;                   // unknown operators already noted in this function
+  std::unordered_map<std::string_view, std::size_t> unknown_names;  // how often each was reported in this function
+  bool missed_member = false;                                       // a missing member was requested
+  bool lost_callee = false;                                         // a call was left out: its callee could not be read
+  bool lone_type = false;                                           // the text is a lone type, outside of any module
   Expected expected;
   Nesting nesting;
   std::size_t expanded = 0;  // rows of the tree read so far in calls of macros: limits.cc

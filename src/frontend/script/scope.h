@@ -5,6 +5,7 @@
 // that it may outlive the text. BodyMemo looks up and defines by slot.
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <string>
 #include <string_view>
@@ -85,12 +86,13 @@ class Scope {
       live_[e.slot] = e.shadowed;
       e.live = false;
       e.left_as = kind;
+      any_left_ = true;
     }
     marks_.pop_back();
   }
   // The latest entry of that name that went out of scope.
   const Entry* find_left(std::string_view name) const {
-    const auto it = slots_.find(name);
+    const auto it = any_left_ ? slots_.find(name) : slots_.end();
     if (it == slots_.end()) return nullptr;
     for (std::size_t i = entries_.size(); i-- > 0;)
       if (!entries_[i].live && entries_[i].slot == it->second) return &entries_[i];
@@ -137,6 +139,7 @@ class Scope {
   }
   void add_left(Slot slot, ScopeKind as, const Val& value, source::Span span) {
     entries_.push_back({slot, value, span, kNone, as, false});
+    any_left_ = true;
   }
   // The number of entries: an entry with a higher index is younger.
   std::uint32_t size() const { return static_cast<std::uint32_t>(entries_.size()); }
@@ -146,6 +149,7 @@ class Scope {
   void rewind(const std::vector<Entry>& entries) {
     entries_ = entries;
     marks_.clear();
+    any_left_ = std::any_of(entries_.begin(), entries_.end(), [](const Entry& e) { return !e.live; });
     live_.assign(live_.size(), kNone);
     for (std::uint32_t i = 0; i < entries_.size(); ++i)
       if (entries_[i].live) live_[entries_[i].slot] = i;
@@ -161,6 +165,7 @@ class Scope {
   std::vector<Entry> entries_;
   std::vector<std::pair<std::uint32_t, ScopeKind>> marks_;
   Hidden hidden_;
+  bool any_left_ = false;
   std::vector<Slot>* log_ = nullptr;
   std::size_t log_depth_ = 0;
 };

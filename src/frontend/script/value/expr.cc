@@ -14,6 +14,7 @@
 #include "frontend/script/value/unsupported.h"
 #include "rldb/ir/op_name.h"
 #include "rldb/ir/scalar.h"
+#include "rldb/ops/op_info.h"
 #include "rldb/source/diagnostic_script_call.h"
 #include "rldb/source/diagnostic_script_name.h"
 #include "rldb/source/diagnostic_script_relax.h"
@@ -82,7 +83,8 @@ std::string misspelling_hint(Reader& r, std::string_view name) {
   if (r.env && r.env->outer)
     for (std::string_view s : r.env->outer->all()) names.push_back(s);
   if (r.module) {
-    for (const Member& m : r.module->members) names.push_back(m.name);
+    for (const Member& m : r.module->members)
+      if (!m.gone) names.push_back(m.name);
     names.push_back(r.module->name);
   }
   std::sort(names.begin(), names.end());
@@ -115,6 +117,7 @@ std::string foreign_name_hint(Reader& r, std::string_view name) {
     if (name == type) return fmt::format("write `R.{}`", name);
   if (name == "Buffer") return "write `T.Buffer`";
   if (runtime::parse_dtype(name)) return fmt::format("write \"{}\" in quotes", name);
+  if (!r.in_tir() && ops::find(name)) return fmt::format("write `R.{}`", name);
   return {};
 }
 
@@ -136,7 +139,10 @@ Val unknown_name(Reader& r, std::string_view name, Node at) {
                         diag::UnknownName, name);
   if (explain_left_name(r, name, at)) return {};
   std::string hint = foreign_name_hint(r, name);
-  if (hint.empty()) hint = misspelling_hint(r, name);
+  // (A symbol that is missing is missing in thousands of types: the first report of a function is the one that is
+  // shown.)
+  constexpr std::size_t kMostHints = 20;
+  if (hint.empty() && ++r.unknown_names[name] <= kMostHints) hint = misspelling_hint(r, name);
   return r.error_hint(at, std::move(hint), diag::UnknownName, name);
 }
 
