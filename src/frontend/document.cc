@@ -22,6 +22,7 @@
 #include "rldb/ops/op_info.h"
 #include "rldb/source/diagnostic_script_function.h"
 #include "rldb/source/diagnostic_syntax.h"
+#include "rldb/support/text.h"
 
 namespace rldb::frontend {
 
@@ -412,6 +413,22 @@ bool Document::State::leave_unread(Member& m, const TextEdit& edit) {
   return true;
 }
 
+// Whether a function needs itself, perhaps by way of others: such functions are read in the order in which they need
+// each other.
+static bool needs_itself(const Member& m) {
+  std::vector<const Member*> open{&m};
+  std::set<const Member*> seen;
+  while (!open.empty()) {
+    const Member* at = open.back();
+    open.pop_back();
+    for (const Member* callee : at->callees) {
+      if (callee == &m) return true;
+      if (seen.insert(callee).second) open.push_back(callee);
+    }
+  }
+  return false;
+}
+
 // Reads a member from the live tree. With an edit, only the part of the body that it affects; false if that fails.
 bool Document::State::read_function(Member& m, const TextEdit* edit, script::Keep keep) {
   cst::TreeOptions copying = tree_options();
@@ -433,7 +450,8 @@ bool Document::State::read_function(Member& m, const TextEdit* edit, script::Kee
   script::read_again(*reader, m, cst::Node(&tree, 0), edit ? keep : script::Keep::Nothing);
   if (m.memo) m.memo->reload = nullptr;
   reader->texts.back_to(whole_texts);
-  if (m.cyclic || is_too_deep(found) || found.all().size() >= source::Diagnostics::kMaxDiagnostics) return false;
+  if (m.cyclic || needs_itself(m)) return false;
+  if (is_too_deep(found) || found.all().size() >= source::Diagnostics::kMaxDiagnostics) return false;
   std::vector<source::Span> places;
   for (const source::Diagnostic& d : found.all()) {
     if (d.span.file != file || !is_inside(d.span, m.span)) return false;
@@ -479,6 +497,27 @@ script::Keep Document::State::keep_after(const Member& m, const TextEdit& edit) 
   return in_body ? script::Keep::Signature : script::Keep::Statements;
 }
 
+// Indentation may be unexpected by what is before the function: reading the function alone does not find it again.
+// Where it was reported, after the edit, but for the lines that are edited.
+std::vector<std::uint32_t> Document::State::other_indents(const Member& m, const TextEdit& edit,
+                                                          std::string_view old_text) {
+  const std::size_t before = old_text.substr(0, edit.begin).rfind('\n'), behind = old_text.find('\n', edit.old_end);
+  std::vector<std::uint32_t> at;
+  for (const source::Diagnostic& d : facts[index_of(m)].parsing) {
+    const bool above = before != std::string_view::npos && d.span.end <= before;
+    if (d.id == diag::UnexpectedIndent && (above || d.span.begin >= behind)) at.push_back(edit.moved(d.span.begin));
+  }
+  return at;
+}
+bool Document::State::has_indents(const Member& m, const std::vector<std::uint32_t>& indents) {
+  const std::vector<source::Diagnostic>& now = facts[index_of(m)].parsing;
+  return std::all_of(indents.begin(), indents.end(), [&](std::uint32_t at) {
+    return std::any_of(now.begin(), now.end(), [&](const source::Diagnostic& d) {
+      return d.id == diag::UnexpectedIndent && d.span.begin == at;
+    });
+  });
+}
+
 bool Document::State::read_part(const TextEdit& edit, const cst::LiveTree::Changed& changed,
                                 std::string_view old_text) {
   // Nodes left over by edits in the context are freed by a whole reading.
@@ -498,6 +537,9 @@ bool Document::State::read_part(const TextEdit& edit, const cst::LiveTree::Chang
   // Reports about missing members depend on damage anywhere.
   if (reader->missed_member && (module().damaged || has_damage())) return false;
   if (is_lone() && edit.begin <= m->body) return false;  // the only one decides how all is checked
+  // (A header that was typed above the first statement is the first one now.)
+  const bool unread = m->kind == cst::Kind::RelaxFunction && live.has_cut_header(m->span.begin, place->body);
+  const std::vector<std::uint32_t> indents = other_indents(*m, edit, old_text);
   const script::Keep keep = keep_after(*m, edit);
   move_all(edit);
   m->span.end = place->end;
@@ -506,14 +548,13 @@ bool Document::State::read_part(const TextEdit& edit, const cst::LiveTree::Chang
   const Face before = face_of(*m);
   const bool was_damaged = module().damaged;
   std::vector<Member*> read{m};
-  // (A header that was typed above the first statement is the first one now.)
-  const bool unread = m->kind == cst::Kind::RelaxFunction && live.has_cut_header(m->span.begin, place->body);
   bool good = unread ? leave_unread(*m, edit)
                      : (keep != script::Keep::Nothing && read_function(*m, &edit, keep)) || read_function(*m, nullptr);
   if (good && !same_face(before, face_of(*m))) good = read_callers(*m, read);
   if (good) module().damaged = has_damage();
   good = good && !(reader->missed_member && (was_damaged || module().damaged));
   good = good && (!is_lone() || lone_names_hold());
+  good = good && has_indents(*m, indents);
   if (good) finish(read);
   reader->module = nullptr;
   return good;

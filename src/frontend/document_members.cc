@@ -71,6 +71,11 @@ std::size_t line_begin(std::string_view text, std::size_t at) {
 
 bool ends_line(std::string_view text, std::size_t at) { return at >= text.size() || text[at] == '\n'; }
 
+// A damaged statement of several lines may hold others, whose indentation fits nowhere else.
+bool may_hold_others(const Part& part, std::string_view text) {
+  return text.substr(part.begin, part.end - part.begin).find('\n') != std::string_view::npos;
+}
+
 bool begins_in(const Part& part, const std::vector<std::uint32_t>& begins) {
   return std::binary_search(begins.begin(), begins.end(), part.begin);
 }
@@ -120,7 +125,7 @@ std::optional<Document::State::Layout> Document::State::layout() {
   for (const Part& part : live.parts()) {
     if (script::is_function(part.kind) || part.kind == Kind::UnexpectedIndent) return std::nullopt;
     if (begins_in(part, *cuts)) {
-      if (part.kind != Kind::ExpressionStatement) return std::nullopt;
+      if (part.kind != Kind::ExpressionStatement || may_hold_others(part, text)) return std::nullopt;
       found.damaged.push_back(part);
     } else if (part.kind == Kind::Module && part.begin == result.items[0].span.begin) {
       found.of_class = part;
@@ -135,6 +140,9 @@ std::optional<Document::State::Layout> Document::State::layout() {
   if (!has_class) return std::nullopt;
   for (const Part& part : live.parts(found.of_class)) {
     if (part.kind == Kind::UnexpectedIndent) return std::nullopt;
+    // Without a block: what fell out of it is the class's.
+    const bool is_function = script::is_function(part.kind) || part.kind == Kind::FunctionDefinition;
+    if (is_function && part.body >= part.end) return std::nullopt;
     if (script::is_function(part.kind)) {
       if (part.name_begin == part.name_end || live.has_cut_header(part.begin, part.body)) return std::nullopt;
       found.functions.push_back(part);
@@ -142,7 +150,7 @@ std::optional<Document::State::Layout> Document::State::layout() {
       if (live.has_cut_header(part.begin, part.body)) return std::nullopt;
       found.plain.push_back(part);
     } else if (begins_in(part, *cuts)) {
-      if (part.kind != Kind::ExpressionStatement) return std::nullopt;
+      if (part.kind != Kind::ExpressionStatement || may_hold_others(part, text)) return std::nullopt;
     } else if (is_name(part, text)) {
       found.names.push_back(part);
     } else {

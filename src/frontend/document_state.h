@@ -129,6 +129,8 @@ struct Document::State {
   void follow(const TextEdit& edit, std::unique_ptr<source::Buffer> before);
   bool stays_within_limits(const TextEdit& edit);
   bool read_part(const TextEdit& edit, const cst::LiveTree::Changed& changed, std::string_view old_text);
+  std::vector<std::uint32_t> other_indents(const Member& m, const TextEdit& edit, std::string_view old_text);
+  bool has_indents(const Member& m, const std::vector<std::uint32_t>& indents);
   bool read_class_header(const TextEdit& edit, const cst::LiveTree::Changed& changed, std::string_view old_text);
   bool read_members(const TextEdit& edit, const cst::LiveTree::Changed& changed, std::string_view old_text);
   std::string_view class_header(std::string_view text) const;

@@ -628,6 +628,33 @@ TEST_CASE("a function that is typed between others") {
   CHECK(e.document.result().ok);
 }
 
+TEST_CASE("an edit with which a function needs itself") {
+  Edited e(
+      "@I.ir_module\nclass M:\n    @R.function\n    def main(x: R.Tensor((4, 4), \"float32\")):\n"
+      "        z = R.add(x, x)\n        return z\n");
+  e.change("return z", "return main");
+  e.change("return main", "return z");
+  CHECK(e.document.result().ok);
+  Edited two(
+      "@I.ir_module\nclass M:\n    @R.function\n    def f(x: R.Tensor((4, 4), \"float32\")):\n"
+      "        a = R.exp(x)\n        return a\n    @R.function\n    def main(x: R.Tensor((4, 4), \"float32\")):\n"
+      "        y = f(x)\n        z = R.multiply(y, y)\n        return z\n");
+  two.change("return a", "return main(x)");
+}
+
+TEST_CASE("statements that fall out of a function are reported") {
+  const std::string header =
+      "@I.ir_module\nclass M:\n    @R.function\n    def h(x: R.Tensor((\"a\", \"b\"), \"float32\")):\n";
+  Edited e(header + "        a = T.int64()\n        return gw\n");
+  const auto at = static_cast<std::uint32_t>(e.document.text().find("    a = T"));
+  REQUIRE(e.document.edit(at, at, "R.output("));
+  CHECK(difference(e.document, e.sources) == "");
+  Edited deep(header + "            return gw\n");
+  deep.insert("        return gw", "return a + 1");
+  Edited other(header + "class Other:\n        retur    pass\n");
+  other.change("retur    pass", "return    pass");
+}
+
 TEST_CASE("a function whose name is damaged is still there") {
   Edited e(kModule);
   e.change("def helper", "def )helper");

@@ -124,8 +124,9 @@ void read_relax_member(Reader& r, Member& m) {
   const ErrorsSince errors = r.errors();
   const ir::Function* f = read_member_body(r, m);
   const bool clean = !errors.any();
-  // A cycle of functions without return annotations: its first reading assumed the result to be anything.
-  if (m.recursive && !m.declared && f && clean && f->ret_type != r.ctx.any()) {
+  // A cycle of functions without return annotations: its first reading assumed the result to be anything. (An edit that
+  // makes one is read as a whole: what it kept of the statements is used up now.)
+  if (m.recursive && !m.declared && f && clean && f->ret_type != r.ctx.any() && !m.keep_statements) {
     const ir::Type* learnt = f->ret_type;
     m.memo.reset();
     m.signature.reset();
