@@ -112,7 +112,8 @@ std::string Debugger::Impl::default_file(const CodeMap& map) const {
 Debugger::Impl::Resolved Debugger::Impl::resolve_node(std::string_view label, const CodeMap& map) const {
   const onnx::Translation* model = session.program()->onnx();
   if (!model)
-    return {{}, false, source::message(diag::NoSuchThing, "node", label).with_hint("the program was no ONNX model")};
+    return {
+        {}, false, source::message(diag::NoSuchThing, "node", label).with_hint("the program was not an ONNX model")};
   const onnx::Node* node = model->find(label);
   if (!node) {
     std::vector<std::string> labels;

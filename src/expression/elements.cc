@@ -126,7 +126,7 @@ Result<Value> function_Round(const Arguments& a) {
   const auto nearest = [](double e) { return std::nearbyint(e); };  // a half rounds to even
   if (!a.given(1)) return to_whole(a, nearest);
   RLDB_TRY(const std::int64_t decimals, integer_of(a[1], "the number of decimals"));
-  if (decimals < -300 || decimals > 300) return fail(ErrorKind::TypeMismatch, "that many decimals cannot be");
+  if (decimals < -300 || decimals > 300) return fail(ErrorKind::TypeMismatch, "that many decimals are not possible");
   RLDB_TRY(const Value v, as_array(a[0]));
   if (decimals == 0 || (!dtype_in(v).is_float() && decimals > 0)) return to_whole(a, nearest);
   const Value scale = Value::of_float(std::pow(10.0, double(std::abs(decimals))));

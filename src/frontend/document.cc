@@ -576,8 +576,11 @@ void Document::State::rebuild_module() {
     result.items.clear();
     for (const Member& m : module().members) result.items.push_back(script::lone_item(m));
   } else {
+    const auto damages = [&](const source::Diagnostic& d) {
+      return is_syntax(d.id) && is_inside(d.span, module().span);
+    };
     result.items[0].module = result.module;
-    result.items[0].broken = broken || has_errors_in(beside);
+    result.items[0].broken = broken || std::any_of(beside.begin(), beside.end(), damages);
   }
   result.ok = outer.empty() && !has_errors_in(beside) && std::none_of(facts.begin(), facts.end(), has_errors);
 }

@@ -167,7 +167,7 @@ namespace {
 
 ir::Result<const DTypeRow*> row_of(const pb::TensorProto& t) {
   if (const DTypeRow* row = dtype_row(t.data_type())) return row;
-  return bad_tensor(t, fmt::format("its elements are of {}, which Relax has not", dtype_name(t.data_type())));
+  return bad_tensor(t, fmt::format("its elements are of {}, which Relax does not have", dtype_name(t.data_type())));
 }
 
 std::int64_t raw_size(const DTypeRow& row, std::int64_t count) { return (count * row.bits + 7) / 8; }

@@ -678,10 +678,10 @@ bool Translator::fail(const pb::NodeProto& n, int index, const source::Message& 
   const std::string label = node_label(n, index);
   if (options_.refusals)
     options_.refusals->push_back(
-        {&n, m.id == diag::OnnxNotKnown
-                 ? fmt::format("its operand {} (`{}`) has to be known when the model is translated", m.argument,
-                               m.attribute)
-                 : m.text});
+        {&n,
+         m.id == diag::OnnxNotKnown
+             ? fmt::format("its operand {} (`{}`) must be known when the model is translated", m.argument, m.attribute)
+             : m.text});
   if (m.id == diag::OnnxNotKnown) {
     if (options_.asked) *options_.asked = m.attribute;
     out_.add(span_of(n), source::message(diag::OnnxNotKnown, label, n.op_type(), m.argument, m.attribute));

@@ -58,9 +58,18 @@ struct Request {
 RpcResult<std::optional<Request>> read_request(std::string_view text, Json& id_of_failure);
 
 Json reply(const Json& id, Json result);
+// The result of a request: a value, or, as it is quicker if there are thousands of parts, the text of one.
+struct Answer {
+  Json value;
+  std::string text;  // empty: `value` is meant
+};
+// The reply as `to_text` gives it.
+std::string reply_text(const Json& id, const Answer& answer);
 Json error_reply(const Json& id, const RpcError& error);
 // On one line; bytes that are not UTF-8 become U+FFFD.
 std::string to_text(const Json& message);
+// A string as JSON has it.
+void append_quoted(std::string& out, std::string_view text);
 std::string to_line(const Json& message);
 
 }  // namespace rldb::protocol

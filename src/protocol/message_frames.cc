@@ -132,9 +132,8 @@ class FrameSplitter : public MessageSplitter {
 
 std::unique_ptr<MessageSplitter> split_frames(std::size_t limit) { return std::make_unique<FrameSplitter>(limit); }
 
-std::string to_frame(const Json& message) {
-  const std::string body = to_text(message);
-  return fmt::format("Content-Length: {}\r\n\r\n{}", body.size(), body);
-}
+std::string to_frame(const Json& message) { return frame_of(to_text(message)); }
+
+std::string frame_of(std::string_view body) { return fmt::format("Content-Length: {}\r\n\r\n{}", body.size(), body); }
 
 }  // namespace rldb::protocol

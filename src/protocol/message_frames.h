@@ -19,5 +19,6 @@ constexpr std::size_t kMaxHeaderBytes = std::size_t(4) << 10;  // of all headers
 std::unique_ptr<MessageSplitter> split_frames(std::size_t limit);
 // Bytes that are not UTF-8 become U+FFFD.
 std::string to_frame(const Json& message);
+std::string frame_of(std::string_view body);
 
 }  // namespace rldb::protocol

@@ -75,7 +75,7 @@ Session::Session(Options options, runtime::Output* output)
   runtime::register_test_functions(registry_, *output_, &helpers_called_);
   registry_.register_function(
       std::string(builtin::CallOperator), [this](runtime::PackedArgs args) { return call_operator(args); },
-      "an operator whose operands' types are known only when it runs");
+      "an operator whose operands' types are known only at run time");
   register_contrib(registry_);
   isolation_ = std::make_shared<runtime::Isolation>();
   isolation_->on = &options_.isolate;

@@ -302,14 +302,15 @@ TEST_CASE("costs of devices are read, and refused with the reason") {
     const auto read = parse_device_costs(texts);
     return read.ok() ? std::string() : read.error().text;
   };
-  CHECK(refused({"gpu,flops=1T"}) == "`--simulate=gpu,flops=1T`: `gpu` is no device");
-  CHECK(refused({"sim:0"}) == "`--simulate=sim:0`: it says no costs");
+  CHECK(refused({"gpu,flops=1T"}) == "`--simulate=gpu,flops=1T`: `gpu` is not a device");
+  CHECK(refused({"sim:0"}) == "`--simulate=sim:0`: it states no costs");
   CHECK(refused({"sim:0,speed=3"}) ==
-        "`--simulate=sim:0,speed=3`: `speed=3` is none of flops=N, bytes=N, link=N and latency=TIME");
+        "`--simulate=sim:0,speed=3`: `speed=3` is not one of flops=N, bytes=N, link=N or latency=TIME");
   for (const char* bad : {"0", "-1G", "nan", "inf", "1e999", "", "5X", "5GG", "G"})
     CHECK(refused({fmt::format("sim:0,flops={}", bad)}) ==
-          fmt::format("`--simulate=sim:0,flops={}`: `{}` is no rate above 0: expected one like 500G", bad, bad));
-  CHECK(refused({"sim:0,latency=5"}) == "`--simulate=sim:0,latency=5`: `5` is no time above 0: expected one like 5us");
+          fmt::format("`--simulate=sim:0,flops={}`: `{}` is not a rate above 0: expected one like 500G", bad, bad));
+  CHECK(refused({"sim:0,latency=5"}) ==
+        "`--simulate=sim:0,latency=5`: `5` is not a time above 0: expected one like 5us");
   for (const char* bad : {"0.5", "1e25", "1n", "1e-300n"})
     CHECK(
         refused({fmt::format("sim:0,flops={}", bad)}).ends_with("is out of range: rates are from 1 to 1e24 a second"));

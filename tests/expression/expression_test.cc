@@ -74,7 +74,7 @@ TEST_CASE("the grammar is that of modules") {
   CHECK(result_of("n if x else 1").find("column 1, `if` expressions") != std::string::npos);
   CHECK(result_of("{n}").find("a set is not part of the expression language") != std::string::npos);
   CHECK(result_of("n in x").find("`in` is not an operator") != std::string::npos);
-  CHECK(result_of("n = 7").find("column 3, `=` is no operator") != std::string::npos);
+  CHECK(result_of("n = 7").find("column 3, `=` is not an operator") != std::string::npos);
 }
 
 TEST_CASE("words that modules lack") {

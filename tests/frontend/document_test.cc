@@ -129,6 +129,143 @@ TEST_CASE("too little indentation costs a statement, a damaged header of the cla
   CHECK(!in_part());
 }
 
+TEST_CASE("damage and names beside the functions leave these as they are") {
+  const std::string header = "    @R.function\n    def main(x";
+  for (const std::string_view typed :
+       {"    x =\n", "    x\n", "    R.f\n", "    @\n", "    x y\n", "    for i in\n", "    def f(\n"}) {
+    CAPTURE(typed);
+    Edited e(kModule);
+    e.insert(header, typed);
+    CHECK(!e.document.last_read().whole);
+    CHECK(e.document.last_read().functions == 0);
+    CHECK(e.document.diagnostics().error_count() == 1);
+    e.change("R.add(first, x)", "R.subtract(first, x)");  // meanwhile
+    CHECK(!e.document.last_read().whole);
+    CHECK(e.document.last_read().functions == 1);
+    e.change(typed, "");
+    CHECK(!e.document.last_read().whole);
+    CHECK(e.document.last_read().functions == 0);
+    CHECK(e.document.result().ok);
+  }
+  // As a text that is opened with it, and beside the class.
+  std::string text(kModule);
+  Edited opened(text.insert(text.find(header), "    x =\n"));
+  opened.change("R.add(first, x)", "R.subtract(first, x)");
+  CHECK(!opened.document.last_read().whole);
+  Edited beside(kModule);
+  beside.insert("@I.ir_module", "x =\n");
+  beside.change("x =\n", "x = [1\n");
+  beside.change("x = [1\n", "");
+  CHECK(beside.document.result().ok);
+}
+
+TEST_CASE("a decorator that comes or goes leaves the statements of its function") {
+  Edited e(kModule);
+  const std::string header = "    @R.function(private=True)\n    def loose";
+  e.insert(header, "    @R.f\n");
+  CHECK(!e.document.last_read().whole);
+  CHECK(e.document.last_read().statements == 0);
+  e.change("    @R.f\n", "");
+  CHECK(!e.document.last_read().whole);
+  CHECK(e.document.last_read().statements == 0);
+  CHECK(e.document.result().ok);
+}
+
+TEST_CASE("a broken operand breaks the calls behind it, which come back with it") {
+  Edited e(R"(@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((4,), "float32")):
+        a = R.add(x, x)
+        with R.dataflow():
+            b = R.multiply(a, x)
+            c = R.concat((b, a, x), axis=0)
+            gv = R.exp(c)
+            R.output(gv)
+        d = R.exp(gv)
+        return d
+)");
+  for (const std::string_view broken : {"R.ad(x, x)", "R.add(x, x", "R.add(x, z)"}) {
+    CAPTURE(broken);
+    e.change("R.add(x, x)", broken);
+    CHECK(e.document.last_read().statements <= 3);
+    CHECK(e.document.diagnostics().error_count() == 1);
+    e.change("R.exp(c)", "R.log(c)");  // meanwhile, behind it
+    e.change("            R.output(gv)\n", "            R.output(gv, c)\n");
+    e.change("            R.output(gv, c)\n", "            R.output(gv)\n");
+    e.change("R.log(c)", "R.exp(c)");
+    e.change(broken, "R.add(x, x)");
+    CHECK(e.document.last_read().statements <= 4);
+    CHECK(e.document.result().ok);
+  }
+  e.change("a = R.add(x, x)", "a: R.Tensor((4,), \"float32\") = R.ad(x, x)");  // an annotation helps the others
+  e.change("a: R.Tensor((4,), \"float32\") = R.ad(x, x)", "a = R.astype(x, \"float16\")");
+  e.change("        a = R.astype(x, \"float16\")\n", "");
+  e.change("        with R.dataflow():\n", "        a = R.add(x, x)\n        with R.dataflow():\n");
+  CHECK(e.document.result().ok);
+}
+
+constexpr std::string_view kLone = R"(from tvm.script import relax as R
+
+@R.function
+def helper(x: R.Tensor(("n", 4), "float32")) -> R.Tensor(("n", 4), "float32"):
+    n = T.int64()
+    a = R.add(x, x)
+    return a
+
+@T.prim_func
+def kernel(A: T.Buffer((4,), "float32")):
+    for i in range(4):
+        A[i] = T.float32(1)
+
+@R.function
+def main(x: R.Tensor((4, 4), "float32")):
+    y = helper(x)
+    lv = R.add(y, x)
+    lv1 = R.multiply(lv, y)
+    return lv1
+)";
+
+TEST_CASE("the functions of a file without a class are read by themselves") {
+  Edited e(kLone);
+  CHECK(e.document.result().ok);
+  e.change("R.add(y, x)", "R.subtract(y, x)");
+  CHECK(!e.document.last_read().whole);
+  CHECK(e.document.last_read().statements == 1);
+  e.change("R.multiply(lv, y)", "R.multiply(lv, y");
+  CHECK(!e.document.last_read().whole);
+  e.change("R.multiply(lv, y", "R.multiply(lv, y)");
+  CHECK(!e.document.last_read().whole);
+  e.change("a = R.add(x, x)", "a = R.astype(x, \"float16\")");  // its caller is read, too
+  CHECK(!e.document.last_read().whole);
+  e.change("a = R.astype(x, \"float16\")", "a = R.exp(x)");
+  e.change("def main(x", "def more(x");
+  e.change("import relax as R\n", "import relax as R\nx =\n");
+  Edited named("@R.function\ndef f(x: R.Tensor((4,), \"float32\")):\n    y = R.exp(x)\n    return y\n");
+  named.change("    y =", "    R.func_attr({\"global_symbol\": \"g\"})\n    y =");
+  named.change("R.exp(x)", "R.log(x)");
+  named.change("\"g\"", "\"f\"");
+}
+
+TEST_CASE("a hint that names a function, and one that looks like a header with the line below") {
+  Edited e(kModule);
+  e.change("first = cls.helper(x)", "first = helpe(x)");
+  e.change("@R.function(private=True)\n    def helper", "def helper");
+  e.change("    def helper", "    @R.function(private=True)\n    def helper");
+  Edited header(R"(@I.ir_module
+    @R.function(private=True)
+    def helper(x: R.Tensor(("n", 4), "float32")) -> R.Tensor(("n", 4), "float32"):
+        n = T.int64()
+        return x
+)");
+  header.insert("    def helper", "    def loose(x)\n");
+  header.change("    def loose(x)\n", "");
+  Edited below("@R.function\ndef f(x: R.Tensor((4,), \"float32\")):\n    if x\n        y = x\n    return x\n");
+  below.change("        y = x\n", "");
+  below.change("    if x\n", "    if x\n        y = x\n");
+  below.change("        y = x", "    y = x");
+}
+
 TEST_CASE("blanks in front of the first statement move it") {
   Edited e(
       "@I.ir_module\nclass M:\n    @R.function\n    def f(x: R.Tensor((2,), \"float32\")):\n"
@@ -774,6 +911,9 @@ TEST_CASE("thousands of random edits read like fresh texts") {
   for (std::uint32_t seed = 1; seed <= 6; ++seed) in_part += vandalise(kNested, seed, 200);
   CHECK(in_part > 300);
   in_part = 0;
+  for (std::uint32_t seed = 1; seed <= 6; ++seed) in_part += vandalise(kLone, seed, 200);
+  CHECK(in_part > 200);
+  in_part = 0;
   for (std::uint32_t seed = 1; seed <= 8; ++seed) in_part += vandalise<Builder>(kModule, seed, 200);
   CHECK(in_part > 300);
 }
@@ -787,6 +927,7 @@ TEST_CASE("random edits by the seeds that the environment asks for") {
     (void)vandalise(kModule, seed, 200);
     (void)vandalise(kNested, seed, 200);
     (void)vandalise<Builder>(kModule, seed, 200);
+    (void)vandalise(kLone, seed, 200);
   }
 }
 

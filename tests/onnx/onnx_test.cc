@@ -391,5 +391,5 @@ TEST_CASE("a table shows the nodes that are refused for another reason than thei
   REQUIRE(refusals.size() == 1);
   CHECK(rldb::onnx::operator_table(*model, refusals) ==
         "Det                       18      2 refused, at least 1 of them (node /a/Det): the size of axis 2 of an "
-        "operand has to be known: it is R.Tensor((2, m, m), dtype=\"float32\")\n");
+        "operand must be known: it is R.Tensor((2, m, m), dtype=\"float32\")\n");
 }

@@ -495,7 +495,7 @@ TEST_CASE("a tensor of any size is listed in parts of a bounded number of rows")
   }
   CHECK(name == "[2000000..2999999][2990000..2999999][2999900..2999999][2999999][3]");
   CHECK(client.body("variables", {{"variablesReference", 123456}}).is_null());
-  CHECK(client.failure == "the variables 123456 are of an earlier stop");
+  CHECK(client.failure == "the variables 123456 belong to an earlier stop");
 }
 
 TEST_CASE("a frame with thousands of locals lists the last ones, and the others in ranges") {

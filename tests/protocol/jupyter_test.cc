@@ -144,9 +144,9 @@ TEST_CASE("connection files are read, and refused with the reason") {
   };
   CHECK(why("transport", "udp") == "transport `udp` is not supported: tcp and ipc are");
   CHECK(why("signature_scheme", "hmac-md5") == "signature scheme `hmac-md5` is not supported: hmac-sha256 is");
-  CHECK(why("shell_port", 65536) == "`shell_port` is no port: 65536");
-  CHECK(why("hb_port", "5") == "`hb_port` has to be an integer");
-  CHECK(why("key", 7) == "`key` has to be a string");
+  CHECK(why("shell_port", 65536) == "`shell_port` is not a port: 65536");
+  CHECK(why("hb_port", "5") == "`hb_port` must be an integer");
+  CHECK(why("key", 7) == "`key` must be a string");
   CHECK(connection_of("[]").error() == "not an object of JSON");
   CHECK(spec_folder("/usr") == "/usr/share/jupyter/kernels/rldb");
   CHECK(Json::parse(spec_text("/bin/rldb"))["argv"] == Json({"/bin/rldb", "jupyter", "{connection_file}"}));

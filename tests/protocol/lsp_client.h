@@ -27,7 +27,7 @@ struct Asker {
   // The result, or {"error": message, "code": code}.
   Json ask(std::string method, Json params = Json::object()) {
     auto result = server.answer({std::move(method), std::move(params), Json(1)});
-    if (result.ok()) return *result;
+    if (result.ok()) return result->text.empty() ? result->value : Json::parse(result->text);
     return {{"error", result.error().message}, {"code", int(result.error().code)}};
   }
   void tell(std::string method, Json params) { server.notice({std::move(method), std::move(params), std::nullopt}); }

@@ -2,7 +2,6 @@
 #include "protocol/message_reader.h"
 
 #include <doctest/doctest.h>
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <random>
@@ -13,8 +12,6 @@
 namespace rldb::protocol {
 
 namespace {
-
-std::string frame_of(std::string_view body) { return fmt::format("Content-Length: {}\r\n\r\n{}", body.size(), body); }
 
 // The pieces of a text as messages: bodies, and `!fault`.
 std::vector<std::string> frames_of(std::string_view text, std::size_t piece = 1 << 20, std::size_t limit = 100) {

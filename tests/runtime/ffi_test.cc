@@ -201,7 +201,7 @@ TEST_CASE("ffi: misuse is an error that says what it was") {
       {"wrong_index", "`wrong_index` returned type index 40"},
       {"negative_index", "`negative_index` returned type index -7"},
       {"wild_object", "`wild_object` returned an address outside of its memory"},
-      {"odd_object", "`odd_object` returned an address that is no object's"},
+      {"odd_object", "`odd_object` returned an address of no object"},
       {"null_object", "`null_object` returned a null object"},
       {"null_text", "`null_text` returned a text outside of its memory"},
       {"wild_tensor", "`wild_tensor` returned a tensor outside of its memory"},

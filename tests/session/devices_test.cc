@@ -198,7 +198,7 @@ class M:
     CHECK(room.run(text, {"2xf32=1,2"}) == "Tensor[(2,), \"float32\"] [3. 6.]");
     source::Diagnostics notes;
     room.session->report_helpers(notes);
-    CHECK(problems(notes) == "`custom_add` is rldb's own, made for the examples of RFC 0089\n");
+    CHECK(problems(notes) == "`custom_add` is built into rldb for the examples of RFC 0089\n");
   }
 }
 

@@ -150,7 +150,7 @@ class PartnerTest(unittest.TestCase):
     def test_another_id(self):
         made, _ = self.reduce(self.wrong("answer['id'] = 0"))
         self.assertEqual(made.returncode, 125, made.stderr)
-        self.assertIn("its answer has not the `id` of the question", made.stderr)
+        self.assertIn("its answer lacks the `id` of the question", made.stderr)
 
     def test_refuses(self):
         made, _ = self.reduce(self.wrong("answer = {'id': q['id'], 'refused': 'no tanh'}"))
@@ -160,7 +160,7 @@ class PartnerTest(unittest.TestCase):
     def test_dies_at_start(self):
         for command, why in (
             ("echo no compiler here >&2; exit 3", "it ended before its greeting, with exit code 3: no compiler here"),
-            ("echo hello", "its first line is no greeting"),
+            ("echo hello", "its first line is not a greeting"),
             ("exec no-such-command-at-all", "exit code 127"),
         ):
             made = run("fuzz", "--against=" + command, "--programs=1")

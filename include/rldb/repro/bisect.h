@@ -59,7 +59,7 @@ struct TraceBisection {
   // The values of the first stage that ran against the expected ones (Found): no pass of the folder is to blame.
   std::optional<TensorDifference> from_expected;
   std::optional<std::size_t> first_compared;  // with expected values: the stage that was compared with them
-  bool behind_nan = false;  // the results are NaN on both sides, and what differs is on the way to them
+  bool behind_nan = false;  // the results are NaN on both sides, and the difference is in the values before them
   // The whole programs agree; this binding, run by itself on numbers of this kind, does not. Empty: it was not needed.
   std::string by_itself, numbers;
   std::size_t by_themselves = 0, not_by_themselves = 0;  // computations compared so; those for which no time was left

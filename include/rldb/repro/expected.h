@@ -19,7 +19,7 @@ struct ExpectedSet {
   std::string name;                                            // of the folder or file
   std::vector<std::pair<std::string, runtime::Value>> inputs;  // by the names of the model
   std::vector<std::pair<std::string, runtime::Value>> values;  // outputs of nodes
-  std::vector<std::string> unknown;                            // names that the model has not
+  std::vector<std::string> unknown;                            // names that the model does not have
 };
 
 struct ExpectedDifference {
@@ -38,7 +38,7 @@ struct ExpectedComparison {
   std::string set;
   std::size_t compared = 0, differ = 0;     // values
   std::vector<std::string> without_value;   // expected values that no binding has: the translation computed them
-  std::vector<std::string> unknown;         // names that the model has not
+  std::vector<std::string> unknown;         // names that the model does not have
   std::vector<std::string> made_up;         // inputs without a value
   std::vector<std::string> constants;       // inputs that the translation took as constants
   std::optional<ExpectedDifference> first;  // in the order of the nodes

@@ -114,7 +114,7 @@ int32_t rldb_aot_CacheView(Library* library, const Any* args, int32_t count, Any
   int good = s && (int64_t)s->size == t->ndim && t->ndim > 0 && s->data[0] == *c.filled;
   for (int32_t i = 1; good && i < t->ndim; ++i) good = s->data[i] == t->shape[i];
   if (!good)
-    return rldb_aot_fail(kErrorShape, "the cache holds %lld rows, and another shape is asked for",
+    return rldb_aot_fail(kErrorShape, "the cache holds %lld rows, but another shape is requested",
                          (long long)*c.filled);
   TVMFFIObject* owner = rldb_aot_is_own_tensor(c.data) ? ((Tensor*)c.data->v_obj)->owner : c.data->v_obj;
   return rldb_aot_view(owner, data_of(t), t->ndim, s->data, t->dtype, result);

@@ -107,7 +107,7 @@ Result<support::Unit> GpuCall::run(runtime::PackedArgs args) {
     if (auto again = start_again(); again.ok())
       done = execute();
     else
-      done = support::Failure(with_note(done.error(), "a thread cannot be asked for its fault", again.error()));
+      done = support::Failure(with_note(done.error(), "a thread's fault cannot be queried", again.error()));
   }
   if (done.ok()) return copy_out();
   if (auto restored = restore(); !restored.ok())

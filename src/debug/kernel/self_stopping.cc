@@ -112,7 +112,7 @@ class SelfStopping::Call {
     for (std::size_t p = 0; p < code_.group_of_.size(); ++p) {
       if (!(asking >> p & 1)) continue;
       const auto holds = ask_ ? ask_(p, here) : std::nullopt;
-      if (!holds) return runtime::fail(runtime::ErrorKind::Unsupported, "a condition cannot be asked for here");
+      if (!holds) return runtime::fail(runtime::ErrorKind::Unsupported, "a condition cannot be evaluated here");
       if (!*holds) continue;
       const auto of_group = [&](Instrumented::GroupWord w) -> std::int64_t& {
         return word(Instrumented::group_word(code_.group_of_[p], w));

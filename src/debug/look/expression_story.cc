@@ -126,7 +126,7 @@ std::optional<std::vector<CauseStep>> why_expression(const Debugger& debugger, s
   for (const std::string& name : expression::names_of(*parsed))
     if (name.find('@') != std::string::npos) {
       out.add({}, source::message(diag::RunFailed,
-                                  fmt::format("`{}` is a variable of another rank, which is asked alone", name))
+                                  fmt::format("`{}` is a variable of another rank: ask for it alone", name))
                       .with_hint(fmt::format("`why {}`", name)));
       return std::vector<CauseStep>();
     }

@@ -46,12 +46,12 @@ std::string read_cost(std::string_view item, DeviceCosts& costs) {
   const auto* field =
       std::find_if(std::begin(kCostFields), std::end(kCostFields), [&](const CostField& f) { return f.name == name; });
   if (field == std::end(kCostFields) || equal == std::string_view::npos)
-    return fmt::format("`{}` is none of flops=N, bytes=N, link=N and latency=TIME", item);
+    return fmt::format("`{}` is not one of flops=N, bytes=N, link=N or latency=TIME", item);
   if (costs.*field->to > 0) return fmt::format("`{}` is given twice", name);
   const std::string_view value = item.substr(equal + 1);
   const auto n = quantity(value, field->unit);
   if (!n)
-    return fmt::format("`{}` is no {}: expected one like {}", value,
+    return fmt::format("`{}` is not a {}: expected one like {}", value,
                        field->unit.empty() ? "rate above 0" : "time above 0", field->unit.empty() ? "500G" : "5us");
   if (field->unit.empty() ? *n < kLeastRate || *n > kHighestRate : *n < kShortestTime || *n > kLongestTime)
     return fmt::format("`{}` is out of range: {}", value,
@@ -73,9 +73,9 @@ ir::Result<DeviceCosts> costs_of(std::string_view text) {
   };
   const std::string_view name = next();
   const auto device = runtime::parse_device(name);
-  if (!device) return refused(fmt::format("`{}` is no device", name));
+  if (!device) return refused(fmt::format("`{}` is not a device", name));
   costs.device = *device;
-  if (rest.empty()) return refused("it says no costs");
+  if (rest.empty()) return refused("it states no costs");
   if (rest.back() == ',') return refused("a cost is missing after the last comma");
   while (!rest.empty())
     if (const std::string why = read_cost(next(), costs); !why.empty()) return refused(why);

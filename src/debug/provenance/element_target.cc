@@ -71,7 +71,7 @@ class Subscript {
     const auto number = expression::number_of(*value);
     if (!number.ok() || !number->is(ValueKind::Int)) {
       out_.add({}, source::message(diag::RunFailed,
-                                   fmt::format("`{}` is no index: one element is followed at a time", term)));
+                                   fmt::format("`{}` is not an index: one element is followed at a time", term)));
       return false;
     }
     text_.replace(t.begin, t.end - t.begin, fmt::format("{}", number->as_int()));

@@ -378,7 +378,7 @@ void Follower::builtin_or_packed(const CallMoment& call, std::string_view callee
   const bool returned =
       std::any_of(call.results.begin(), call.results.end(), [&](const Touch& t) { return t.begin < t.end; });
   if (returned) return;  // a view of what it was given
-  step.remark = "what it returns or keeps is no tensor, and is not followed";
+  step.remark = "what it returns or keeps is not a tensor, and is not followed";
   out_.steps.push_back(std::move(step));
 }
 

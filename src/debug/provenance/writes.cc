@@ -183,7 +183,7 @@ class Asking {
   std::optional<Asked> finish(Asked asked, std::string what, std::string_view bytes, std::int64_t size) {
     const auto range = byte_range(bytes, size);
     if (!range)
-      return refuse(out_, fmt::format("`{}` is no range of its bytes: it has {}, and they are written [0:{}]", bytes,
+      return refuse(out_, fmt::format("`{}` is not a range of its bytes: it has {}, and they are written [0:{}]", bytes,
                                       size, size));
     asked.what = std::move(what);
     asked.ranges.parts.push_back(*range);
@@ -222,7 +222,7 @@ std::optional<RangeWrites> writes_to_parts(Debugger& debugger, std::string_view 
     auto writes = writes_to(debugger, part, each, frame, of_part);
     if (!writes) {
       // The others are told all the same.
-      note(part, of_part.all().empty() ? "it cannot be asked" : of_part.all().front().message);
+      note(part, of_part.all().empty() ? "it cannot be traced" : of_part.all().front().message);
       problems = std::move(of_part);
       continue;
     }

@@ -21,7 +21,7 @@ Made conditional(NodeContext& c) {
     }
   }
   RLDB_TRY_VOID(m.done(nullptr));
-  if (branches.size() != 2) return refuse("it has not two branches and a condition");
+  if (branches.size() != 2) return refuse("it does not have two branches and a condition");
   return bodies::decided(c, condition, *branches[0], *branches[1], operands);
 }
 

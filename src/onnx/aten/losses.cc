@@ -40,7 +40,7 @@ Made cross_entropy(NodeContext& c) {
   const std::int64_t reduction = m.integer("reduction", 1);
   if (m.good() && m.dtype(target).is_float()) return refuse("its targets are probabilities");
   if (m.real("label_smoothing", 0) != 0) return refuse("its targets are smoothed");
-  if (m.good() && (reduction < 0 || reduction > 2)) return refuse("its reduction is none of PyTorch's");
+  if (m.good() && (reduction < 0 || reduction > 2)) return refuse("its reduction is not one of PyTorch's");
   if (m.good() && m.rank(x) < 2) return refuse("its data has no batch");
   Values operands{Aten::of(x), Aten::of(target)};
   if (m.given("weight")) operands.push_back(m.value("weight"));
@@ -78,7 +78,7 @@ Made region_align(NodeContext& c) {
   Aten m(c);
   const Expr* rois = m.tensor("rois");
   const Dims dims = m.dims(rois);
-  if (!m.good() || dims.size() != 2) return m.done(m.fail("its regions are no rows of five numbers"));
+  if (!m.good() || dims.size() != 2) return m.done(m.fail("its regions are not rows of five numbers"));
   const Expr* picture = m.cast(m.reshape(m.slice(rois, 1, 0, 1), {dims[0]}), DType::Int(64));
   const std::int64_t samples = m.integer("sampling_ratio", -1);
   const bool aligned = m.truth("aligned", false);

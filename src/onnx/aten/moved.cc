@@ -79,7 +79,7 @@ Made meshgrid(NodeContext& c) {
   for (const Value& v : all) {
     const Expr* e = m.good() ? m.take(c.tensor_of_value(v)) : nullptr;
     const Dims own = m.dims(e);
-    if (!m.good() || own.size() > 1) return m.done(m.fail("its operands are no vectors"));
+    if (!m.good() || own.size() > 1) return m.done(m.fail("its operands are not vectors"));
     vectors.push_back(e);
     dims.push_back(own.empty() ? c.i64(1) : own[0]);
   }

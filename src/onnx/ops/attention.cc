@@ -46,7 +46,7 @@ ir::Result<Heads> heads_of(NodeContext& c, Chain& m) {
       h.sizes[0] != h.sizes[1] || h.sizes[0] > all / 2 || h.sizes[2] != all - h.sizes[0] - h.sizes[1])
     return refuse("its weights are not those of queries, keys and values");
   for (const std::int64_t size : h.sizes)
-    if (size % h.count != 0) return refuse("the sizes of its queries, keys or values are no multiples of its heads");
+    if (size % h.count != 0) return refuse("the sizes of its queries, keys or values are not multiples of its heads");
   return h;
 }
 

@@ -45,7 +45,7 @@ std::int64_t Chain::size(const Expr* x, std::size_t axis) {
   const auto n = axis < all.size() ? int_of(all[axis]) : std::nullopt;
   if (!n && good())
     fail(axis < all.size()
-             ? fmt::format("the size of axis {} of an operand has to be known: it is {}", axis, ir::print_type(x->type))
+             ? fmt::format("the size of axis {} of an operand must be known: it is {}", axis, ir::print_type(x->type))
              : "its operand has too few dims");
   return n.value_or(1);
 }

@@ -89,7 +89,7 @@ Made decided(NodeContext& c, const Value& given, const pb::GraphProto& yes, cons
 
 Made if_else(NodeContext& c) {
   const auto *then_graph = c.graph(key::ThenBranch), *else_graph = c.graph(key::ElseBranch);
-  if (!then_graph || !else_graph || c.inputs.empty()) return refuse("it has not two branches and a condition");
+  if (!then_graph || !else_graph || c.inputs.empty()) return refuse("it does not have two branches and a condition");
   return decided(c, c.inputs[0], *then_graph, *else_graph, {});
 }
 
@@ -128,7 +128,7 @@ ir::Result<LoopOf> loop_of(NodeContext& c) {
   loop.carried = c.count() - 2;
   const auto outputs = std::size_t(loop.body->output_size());
   if (std::size_t(loop.body->input_size()) != loop.carried + 2 || outputs < loop.carried + 1)
-    return refuse("its body has not the values that it carries");
+    return refuse("its body does not have the values that it carries");
   loop.scanned = outputs - 1 - loop.carried;
   if (c.is_literal(0)) {
     RLDB_TRY(const double steps, c.real_in(0, 0));
@@ -242,7 +242,7 @@ ir::Result<ScanOf> scan_of(NodeContext& c, std::size_t operands) {
   if (!s.body || s.inputs == 0 || s.inputs > operands) return refuse("it has nothing to scan");
   s.states = operands - s.inputs;
   if (std::size_t(s.body->input_size()) != operands || std::size_t(s.body->output_size()) < s.states)
-    return refuse("its body has not the values that it carries");
+    return refuse("its body does not have the values that it carries");
   s.outputs = std::size_t(s.body->output_size()) - s.states;
   s.in_axes = c.ints(key::ScanInputAxes, s.inputs, 0);
   s.out_axes = c.ints(key::ScanOutputAxes, s.outputs, 0);

@@ -201,7 +201,7 @@ std::int32_t data_type_of(const NodeContext& c) {
 Made cast_to(NodeContext& c) {
   const std::int32_t type = data_type_of(c);
   const auto dtype = dtype_of(type);
-  if (!dtype) return refuse(fmt::format("it converts to {}, which Relax has not", dtype_name(type)));
+  if (!dtype) return refuse(fmt::format("it converts to {}, which Relax does not have", dtype_name(type)));
   if (fold_cast(c, *dtype)) return nullptr;
   RLDB_TRY(const Expr* x, c.in(0));
   return converted(c, x, *dtype);

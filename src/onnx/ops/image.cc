@@ -30,7 +30,7 @@ ir::Result<Dims> pads_of(NodeContext& c, std::size_t rank) {
     for (const std::int64_t p : given.value_or(Ints())) pads.push_back(c.i64(p));
   }
   RLDB_TRY(const Ints axes, c.has(3) ? c.ints_in(3) : ir::Result<Ints>(iota(0, std::int64_t(rank))));
-  if (pads.size() != 2 * axes.size()) return refuse("its padding has not two numbers for each axis");
+  if (pads.size() != 2 * axes.size()) return refuse("its padding does not have two numbers for each axis");
   Dims made(2 * rank, c.i64(0));
   for (std::size_t i = 0; i < axes.size(); ++i) {
     RLDB_TRY(const std::size_t axis, c.axis(axes[i], rank));
@@ -164,7 +164,7 @@ Made center_crop_pad(NodeContext& c) {
   if (!m.good()) return m.done(nullptr);
   RLDB_TRY(const Ints shape, c.ints_in(1));
   const Ints axes = c.ints(key::Axes).value_or(iota(0, std::int64_t(rank)));
-  if (axes.size() != shape.size()) return refuse("its shape has not a dim for each axis");
+  if (axes.size() != shape.size()) return refuse("its shape does not have a dim for each axis");
   Ints pads(2 * rank);
   for (std::size_t i = 0; i < axes.size(); ++i) {
     const std::size_t axis = m.axis(axes[i], x);

@@ -134,7 +134,7 @@ Made group_norm(NodeContext& c) {
   const std::size_t rank = m.rank(x);
   const std::int64_t groups = c.integer(key::NumGroups, 1), channels = m.size(x, 1);
   if (!m.good()) return m.done(nullptr);
-  if (groups < 1 || channels % groups != 0) return refuse("its channels are no multiple of its groups");
+  if (groups < 1 || channels % groups != 0) return refuse("its channels are not a multiple of its groups");
   const auto of_channels = [&](const Expr* v) {
     if (c.opset >= 21) return v;
     const Dims wide{c.i64(groups), c.i64(channels / groups)};

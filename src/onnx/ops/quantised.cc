@@ -74,7 +74,8 @@ Made quantize_linear(NodeContext& c) {
   DType t = zero ? m.dtype(zero) : DType::UInt(8);
   if (const std::int64_t given = c.integer(key::OutputDtype, 0); !zero && given != 0) {
     const auto wanted = dtype_of(std::int32_t(given));
-    if (!wanted) return refuse(fmt::format("it converts to {}, which Relax has not", dtype_name(std::int32_t(given))));
+    if (!wanted)
+      return refuse(fmt::format("it converts to {}, which Relax does not have", dtype_name(std::int32_t(given))));
     t = *wanted;
   }
   if (!m.dtype(x).is_float()) x = m.cast(x, kReal);

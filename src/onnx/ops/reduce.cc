@@ -237,7 +237,7 @@ Made top_k(NodeContext& c) {
   if (k && *k < 0) return refuse("the number of its elements is negative");
   const auto extent = m.good() ? int_of(m.dims(x)[axis]) : std::nullopt;
   if (k && extent && *k > *extent)
-    return refuse(fmt::format("{} elements are asked for along axis {}, which has {}", *k, axis, *extent));
+    return refuse(fmt::format("{} elements are requested along axis {}, which has {}", *k, axis, *extent));
   if (k && *k == 0) return none_of(m, x, axis);
   // All of them, of which as many are taken as only a run knows.
   constexpr std::int64_t kAll = -1;

@@ -125,7 +125,7 @@ Made roi_align(NodeContext& c) {
     if (!m.good() || !fits) return m.done(m.fail("its images or regions are of another rank or dtype"));
     return largest_parts(c, of, x, regions, images);
   }
-  if (mode == "max") return refuse("the number of its samples depends on its regions, and their largest is asked for");
+  if (mode == "max") return refuse("the number of its samples depends on its regions, and the largest is requested");
   const Expr* images = m.expand(m.cast(m.in(2), m.dtype(regions)), {1});
   // `aligned` of Relax lets a region be small, but does not move it by half a pixel.
   if (of.half_pixel && of.scale == 0) return refuse("its regions are scaled by 0");

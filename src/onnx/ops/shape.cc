@@ -438,7 +438,7 @@ Made constant(NodeContext& c) {
     if (!c.attr(a.name())) return refuse("its value is not given by the call of its function");
     if (a.name() == key::Value) {
       const auto* tensor = c.tensor(key::Value);
-      if (!tensor) return refuse("its value is no tensor");
+      if (!tensor) return refuse("its value is not a tensor");
       RLDB_TRY(const runtime::Value made, tensor_value(*tensor, std::string(c.folder)));
       return static_cast<const Expr*>(c.ctx.constant(made));
     }
@@ -483,7 +483,7 @@ Made eye_like(NodeContext& c) {
   RLDB_TRY(const Expr* x, c.in(0));
   RLDB_TRY(const ir::TensorType* t, c.tensor_of(x));
   const auto dtype = c.attr(key::Dtype) ? dtype_of(std::int32_t(c.integer(key::Dtype, 0))) : std::optional(t->dtype);
-  if (!dtype) return refuse("its dtype is none of Relax");
+  if (!dtype) return refuse("its dtype is not one of Relax's");
   return c.emit(op::EyeLike, {x, c.i64(c.integer(key::K, 0))}, {{op_attr::Dtype, c.ctx.attr(*dtype)}});
 }
 
@@ -530,7 +530,7 @@ Made triangle_at_run_time(NodeContext& c, std::string_view kept_where) {
   const Expr* x = m.in(0);
   const Dims dims = m.dims(x);
   if (!m.good()) return m.done(nullptr);
-  if (dims.size() < 2) return refuse("its data is no matrix");
+  if (dims.size() < 2) return refuse("its data is not a matrix");
   const Expr *rows = m.positions(dims[dims.size() - 2], 0, 2), *columns = m.positions(dims.back(), 1, 2);
   const Expr* diagonal = m.in(1);
   const Dims sizes = m.dims(diagonal);
@@ -549,7 +549,7 @@ Made triangle(NodeContext& c) {
   if (c.has(1)) {
     RLDB_TRY(const ir::TensorType* k, c.type(1));
     if (k->dtype != DType::Int(64))
-      return refuse(fmt::format("its diagonal is of {}, and has to be of int64", runtime::to_string(k->dtype)));
+      return refuse(fmt::format("its diagonal is of {}, but must be of int64", runtime::to_string(k->dtype)));
   }
   if (c.has(1) && !c.is_literal(1)) return triangle_at_run_time(c, upper ? op::GreaterEqual : op::LessEqual);
   RLDB_TRY(const Expr* x, c.in(0));

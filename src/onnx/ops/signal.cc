@@ -113,7 +113,7 @@ namespace {
 Made cosine_window(NodeContext& c, double a, double b, double d) {
   RLDB_TRY(const std::int64_t size, one_int(c, 0, 1));
   const auto dtype = dtype_of(std::int32_t(c.integer(key::OutputDatatype, 1)));
-  if (!dtype) return refuse("its dtype is none of Relax");
+  if (!dtype) return refuse("its dtype is not one of Relax's");
   if (size < 1 || size > INT32_MAX / 64) return refuse("its size is not positive, or too large");
   const double over = double(c.integer(key::Periodic, 1) != 0 ? size : size - 1);
   std::vector<double> values;

@@ -37,7 +37,7 @@ ir::Result<support::JsonDocument> parse_json(std::string_view text, std::string_
     case support::JsonProblem::NotJson:
       break;
   }
-  return ops::refuse(fmt::format("`{}` is no JSON", name));
+  return ops::refuse(fmt::format("`{}` is not JSON", name));
 }
 
 support::Failure<source::Message> Field::bad(std::string_view what) const {

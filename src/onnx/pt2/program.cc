@@ -90,7 +90,7 @@ class ProgramReader {
       RLDB_TRY(const auto only, spec.only());
       const auto& [kind, inside] = only;
       if (kind == "constant_input" || kind == "token") continue;
-      if (kind == "custom_obj") return inside.bad("is an object that is no tensor");
+      if (kind == "custom_obj") return inside.bad("is an object that is not a tensor");
       RLDB_TRY(const Field arg, inside.at("arg"));
       RLDB_TRY_VOID(kind == "user_input" ? user_input(arg) : weight(kind, inside, arg));
     }

@@ -54,7 +54,7 @@ ir::Result<StoredTensor> stored_of(const Field& meta) {
   RLDB_TRY(const Field dtype, meta.at("dtype"));
   RLDB_TRY(const std::int64_t number, dtype.integer());
   const auto type = onnx_type_of_scalar(number);
-  if (!type) return dtype.bad(fmt::format("is {}, which Relax has not", scalar_type_name(number)));
+  if (!type) return dtype.bad(fmt::format("is {}, which Relax does not have", scalar_type_name(number)));
   t.type = *type;
   RLDB_TRY(const Field sizes, meta.at("sizes"));
   RLDB_TRY(t.sizes, plain_sizes(sizes));
@@ -167,7 +167,7 @@ ir::Result<support::Unit> Weights::open_table(std::string_view name, std::string
     RLDB_TRY(const Field path, entry.at("path_name"));
     RLDB_TRY(const std::string file, path.text());
     const auto member = archive_.find(folder + file);
-    if (!member) return path.bad(fmt::format("names `{}`, which the archive has not", file));
+    if (!member) return path.bad(fmt::format("names `{}`, which the archive does not have", file));
     bool pickled = false;
     if (entry.has("use_pickle")) {
       RLDB_TRY(const Field use, entry.at("use_pickle"));

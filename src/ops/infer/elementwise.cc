@@ -64,9 +64,7 @@ Result<DType> operand_dtype(const OpInfo& info, const ir::CallSpec& call, const 
       continue;
     }
     if (!out.is_void() && out != t)
-      return type_error(info,
-                        "the operands must have the same dtype: data types " + to_string(out) + " and " + to_string(t) +
-                            " must be equal for binary operators",
+      return type_error(info, "the operands must have the same dtype, found " + to_string(out) + " and " + to_string(t),
                         int(i));
     out = t;
   }

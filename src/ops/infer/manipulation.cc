@@ -301,7 +301,7 @@ Result<const Type*> split(ir::Context& ctx, const OpInfo& info, const ir::CallSp
   if (*n > kMaxSections)
     return attr_error(
         info, op_attr::IndicesOrSections,
-        "makes at most " + std::to_string(kMaxSections) + " sections, " + std::to_string(*n) + " are asked for");
+        "makes at most " + std::to_string(kMaxSections) + " sections, " + std::to_string(*n) + " are requested");
   return split_into(ctx, x, axis, *n);
 }
 

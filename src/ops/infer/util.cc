@@ -243,9 +243,7 @@ Result<DType> common_dtype(const OpInfo& info, const std::vector<const TensorTyp
     const DType t = types[i]->dtype;
     unknown = unknown || t.is_void();
     if (!out.is_void() && !t.is_void() && out != t)
-      return type_error(info,
-                        "the inputs must have the same dtype: data types " + to_string(out) + " and " + to_string(t) +
-                            " must be equal",
+      return type_error(info, "the inputs must have the same dtype, found " + to_string(out) + " and " + to_string(t),
                         int(i));
     if (!t.is_void()) out = t;
   }

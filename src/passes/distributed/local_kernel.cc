@@ -177,7 +177,7 @@ class Division {
         return refuse("its reduction does not begin at the identity");
       return std::string(k.name);
     }
-    return refuse("its reduction is none of sum, product, minimum and maximum");
+    return refuse("its reduction is not a sum, product, minimum or maximum");
   }
 
   static bool is_number(const Expr* e, std::int64_t value) {

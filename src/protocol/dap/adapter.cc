@@ -81,7 +81,7 @@ Answer Adapter::on_initialize(const Request& request) {
   columns_from_1_ = fields.flag("columnsStartAt1", true);
   takes_invalidated_ = fields.flag("supportsInvalidatedEvent");
   console_.set_progress(fields.flag("supportsProgressReporting"));
-  if (fields.text_or("pathFormat", "path") != "path") fields.fail("`pathFormat` has to be \"path\"");
+  if (fields.text_or("pathFormat", "path") != "path") fields.fail("`pathFormat` must be \"path\"");
   if (fields.failure()) return support::Failure(*fields.failure());
   initialized_ = true;
   Json body;

@@ -156,8 +156,8 @@ Answer Adapter::on_disassemble(const Request& request) {
   const auto address = read_address(reference);
   constexpr std::int64_t kFar = std::int64_t(1) << 40, kMost = 100'000;
   if (!address || *address > kFar || std::abs(offset) > kFar || std::abs(from) > kFar)
-    return refused(fmt::format("`{}` is no address of an instruction", reference));
-  if (count < 0 || count > kMost) return refused(fmt::format("`instructionCount` has to be from 0 to {}", kMost));
+    return refused(fmt::format("`{}` is not the address of an instruction", reference));
+  if (count < 0 || count > kMost) return refused(fmt::format("`instructionCount` must be from 0 to {}", kMost));
   const vm::Machine* machine = repl_->debugger().machine();
   Json rows = Json::array();
   for (std::int64_t i = 0; i < count; ++i) {

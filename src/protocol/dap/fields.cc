@@ -56,7 +56,7 @@ std::string Fields::text_or(std::string_view name, std::string otherwise) {
   const Json* value = find(name);
   if (!value) return otherwise;
   if (value->is_string()) return value->get<std::string>();
-  fail(fmt::format("`{}` has to be a string", name));
+  fail(fmt::format("`{}` must be a string", name));
   return otherwise;
 }
 
@@ -66,7 +66,7 @@ std::int64_t Fields::integer_or(std::string_view name, std::int64_t otherwise) {
   const Json* value = find(name);
   if (!value) return otherwise;
   if (const auto number = integer_in(*value)) return *number;
-  fail(fmt::format("`{}` has to be an integer", name));
+  fail(fmt::format("`{}` must be an integer", name));
   return otherwise;
 }
 
@@ -74,21 +74,21 @@ bool Fields::flag(std::string_view name, bool otherwise) {
   const Json* value = find(name);
   if (!value) return otherwise;
   if (value->is_boolean()) return value->get<bool>();
-  fail(fmt::format("`{}` has to be true or false", name));
+  fail(fmt::format("`{}` must be true or false", name));
   return otherwise;
 }
 
 const Json& Fields::object(std::string_view name) {
   const Json* value = find(name);
   if (value && value->is_object()) return *value;
-  if (value) fail(fmt::format("`{}` has to be an object", name));
+  if (value) fail(fmt::format("`{}` must be an object", name));
   return no_members();
 }
 
 const Json& Fields::list(std::string_view name) {
   const Json* value = find(name);
   if (value && value->is_array()) return *value;
-  if (value) fail(fmt::format("`{}` has to be a list", name));
+  if (value) fail(fmt::format("`{}` must be a list", name));
   return no_elements();
 }
 
@@ -99,7 +99,7 @@ std::vector<std::string> Fields::texts(std::string_view name) {
   std::vector<std::string> out;
   for (const Json& one : list(name)) {
     if (!one.is_string())
-      fail(fmt::format("`{}` has to be a list of strings", name));
+      fail(fmt::format("`{}` must be a list of strings", name));
     else
       out.push_back(one.get<std::string>());
   }

@@ -27,7 +27,7 @@ std::optional<int> Adapter::frame_of(Fields& fields) {
   if (!fields.has("frameId")) return 0;
   const std::int64_t id = fields.integer("frameId");
   const auto number = frame_number(id);
-  if (!number) fields.fail(fmt::format("the frame {} is of an earlier stop", id), false);
+  if (!number) fields.fail(fmt::format("the frame {} belongs to an earlier stop", id), false);
   return number.value_or(0);
 }
 

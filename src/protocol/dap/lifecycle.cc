@@ -42,7 +42,7 @@ std::vector<std::string> read_inputs(Fields& fields, const Json& arguments) {
   if (!by_name && !inputs.is_array()) return fields.texts("inputs");
   for (const auto& [name, value] : inputs.items()) {
     if (!value.is_string() && !holds_numbers(value))
-      fields.fail("`inputs` has to hold texts such as \"2x3xf32=ones\", numbers, booleans, or lists of numbers");
+      fields.fail("`inputs` must hold texts such as \"2x3xf32=ones\", numbers, booleans, or lists of numbers");
     else
       words.push_back(by_name ? fmt::format("{}={}", name, text_of(value)) : text_of(value));
   }
@@ -52,7 +52,7 @@ std::vector<std::string> read_inputs(Fields& fields, const Json& arguments) {
 void read_dims(Fields& fields, session::Options& options) {
   for (const auto& [name, value] : fields.object("dims").items()) {
     if (!value.is_number_integer() || value.get<std::int64_t>() < 0)
-      fields.fail("the values of `dims` have to be integers from 0");
+      fields.fail("the values of `dims` must be integers of at least 0");
     else
       options.dims[name] = value.get<std::int64_t>();
   }
@@ -64,7 +64,7 @@ void read_engine(Fields& fields, session::Options& options) {
   if (const auto engine = session::engine_named(said))
     options.engine = *engine;
   else
-    fields.fail(fmt::format("`engine` has to be one of {}, not `{}`", session::engine_names(), said));
+    fields.fail(fmt::format("`engine` must be one of {}, not `{}`", session::engine_names(), said));
 }
 
 }  // namespace
@@ -109,7 +109,7 @@ std::optional<Failure> Adapter::read_launch(const Json& arguments) {
   if (!l.sanitize.empty() && !repro::parse_sanitizers(l.sanitize, wrong))
     return Failure{fmt::format("`sanitize` knows {}, not `{}`", repro::sanitizer_names(), wrong)};
   if (!folder.empty() && ::chdir(folder.c_str()) != 0)
-    return Failure{fmt::format("`{}` is no folder that can be entered", folder)};
+    return Failure{fmt::format("`{}` is not a folder that can be entered", folder)};
   std::error_code ignored;
   l.program = fs::absolute(l.program, ignored).lexically_normal().string();
   l.is_script = l.program.ends_with(".session") || l.program.ends_with(".rldb");
@@ -126,7 +126,8 @@ std::optional<Failure> Adapter::execute(const std::string& entry) {
 
 std::optional<Failure> Adapter::load() {
   std::error_code ignored;
-  if (!fs::is_regular_file(launch_.program, ignored)) return Failure{fmt::format("`{}` is no file", launch_.program)};
+  if (!fs::is_regular_file(launch_.program, ignored))
+    return Failure{fmt::format("`{}` is not a file", launch_.program)};
   for (const std::string& plugin : line_.plugins)
     if (auto failure = execute(":plugin " + plugin)) return failure;
   if (!launch_.is_script)

@@ -56,9 +56,9 @@ Answer Adapter::on_readMemory(const Request& request) {
   const std::int64_t offset = fields.integer_or("offset", 0), count = fields.integer("count");
   if (fields.failure()) return support::Failure(*fields.failure());
   constexpr std::int64_t kMost = std::int64_t(16) << 20;
-  if (count < 0) return refused("`count` has to be from 0");
+  if (count < 0) return refused("`count` must be at least 0");
   const Variables::Memory* memory = variables_->memory(reference);
-  if (!memory) return out_of_turn(fmt::format("the memory `{}` is of an earlier stop", reference));
+  if (!memory) return out_of_turn(fmt::format("the memory `{}` belongs to an earlier stop", reference));
   const Tensor& t = memory->tensor.as_tensor();
   const auto size = std::int64_t(t.byte_size());
   const std::int64_t begin = std::clamp<std::int64_t>(offset, 0, size);
@@ -75,10 +75,10 @@ Answer Adapter::on_writeMemory(const Request& request) {
   const auto bytes = support::decode_base64(fields.text("data"));
   const std::int64_t offset = fields.integer_or("offset", 0);
   const bool in_part = fields.flag("allowPartial");
-  if (!bytes) fields.fail("`data` is no text in base64");
+  if (!bytes) fields.fail("`data` is not valid base64");
   if (fields.failure()) return support::Failure(*fields.failure());
   const Variables::Memory* found = variables_->memory(reference);
-  if (!found) return out_of_turn(fmt::format("the memory `{}` is of an earlier stop", reference));
+  if (!found) return out_of_turn(fmt::format("the memory `{}` belongs to an earlier stop", reference));
   const Variables::Memory memory = *found;
   if (memory.path.empty()) return refused("no variable of the frame has this memory: it can only be read");
   const auto size = std::int64_t(memory.tensor.as_tensor().byte_size());

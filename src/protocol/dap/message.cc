@@ -15,14 +15,14 @@ support::Result<Request, Unreadable> read_message(std::string_view text) {
   Request request;
   if (const Json seq = member("seq"); seq.is_number_integer()) request.seq = seq.get<std::int64_t>();
   if (const Json type = member("type"); type == "response") return wrong("", {});  // nothing is asked of a client
-  if (member("type") != "request") return wrong("`type` has to be \"request\"");
-  if (!member("command").is_string()) return wrong("`command` has to be a string");
+  if (member("type") != "request") return wrong("`type` must be \"request\"");
+  if (!member("command").is_string()) return wrong("`command` must be a string");
   request.command = message["command"].get<std::string>();
-  if (!member("seq").is_number_integer()) return wrong("`seq` has to be a number", std::move(request));
+  if (!member("seq").is_number_integer()) return wrong("`seq` must be a number", std::move(request));
   if (Json arguments = member("arguments"); arguments.is_object())
     request.arguments = std::move(arguments);
   else if (!arguments.is_null() && !(arguments.is_array() && arguments.empty()))
-    return wrong("`arguments` has to be an object", std::move(request));
+    return wrong("`arguments` must be an object", std::move(request));
   return request;
 }
 

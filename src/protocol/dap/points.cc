@@ -263,7 +263,7 @@ std::vector<std::string> Points::specs_of(Point& p) {
       const std::string name = sources_.buffer_name(p.source->name);
       const session::Program* program = repl_.session().program();
       if (name.empty() && program) {
-        p.message = fmt::format("`{}` is no part of the program", p.source->name);
+        p.message = fmt::format("`{}` is not part of the program", p.source->name);
         return {};
       }
       return {fmt::format("{}:{}", name.empty() ? p.source->name : name, p.line)};
@@ -308,7 +308,7 @@ bool Points::dress(Point& p, int number) {
   if (p.hit.empty()) return true;
   const auto rule = read_rule(p.hit);
   if (!rule) {
-    p.message = fmt::format("`{}` is no number of hits: 5, >= 5, > 5, == 5 or % 5", p.hit);
+    p.message = fmt::format("`{}` is not a hit count: 5, >= 5, > 5, == 5 or % 5", p.hit);
     return false;
   }
   debugger.find_breakpoint(number)->rule = *rule;

@@ -47,7 +47,7 @@ std::optional<Failure> Adapter::select_thread(Fields& fields) {
   return std::nullopt;
 }
 
-// A reference of a rank that has ended is of an earlier stop, which is found by whoever looks for it.
+// A reference of a rank that has ended belongs to an earlier stop, which is found by whoever looks for it.
 void Adapter::select_rank_of_variables(std::int64_t reference) {
   const std::size_t rank = runs_->rank_of(reference);
   if (rank != runs_->current() && runs_->is_live(rank)) select_rank(rank);

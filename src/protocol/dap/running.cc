@@ -22,7 +22,7 @@ Granularity read_granularity(Fields& fields) {
   if (said == "statement") return Granularity::Statement;
   if (said == "line") return Granularity::Line;
   if (said == "instruction") return Granularity::Instruction;
-  if (!said.empty()) fields.fail(fmt::format("`granularity` has to be statement, line or instruction, not `{}`", said));
+  if (!said.empty()) fields.fail(fmt::format("`granularity` must be statement, line or instruction, not `{}`", said));
   return Granularity::None;
 }
 

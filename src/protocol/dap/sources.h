@@ -39,7 +39,7 @@ class Sources {
   // The client's `Source` objects.
   Json source_of(const SourceRef& ref);
   Json source_of_buffer(const source::Buffer& buffer);
-  // The meaning of a client's object. A version of a text that has changed, a file that is no part of the program: a
+  // The meaning of a client's object. A version of a text that has changed, a file that is not part of the program: a
   // failure.
   support::Result<SourceRef, Failure> find(const Json& source);
   // Its text.
@@ -57,7 +57,7 @@ class Sources {
   static std::uint32_t line_in_listing(const bytecode::FunctionEntry& function, bytecode::Pc pc) {
     return std::uint32_t((pc - function.start) + 1);
   }
-  // Of a file as the session knows it; empty: it is no part of the program.
+  // Of a file as the session knows it; empty: it is not part of the program.
   std::string buffer_name(const std::string& path) const;
   std::string listing(const bytecode::Executable& exe, const std::string& function) const;
 

@@ -499,7 +499,7 @@ std::vector<Json> Variables::rows_of(const Later& later) {
 
 Answer Variables::list(std::int64_t reference, std::int64_t start, std::int64_t count) {
   const auto it = nodes_.find(reference);
-  if (it == nodes_.end()) return out_of_turn(fmt::format("the variables {} are of an earlier stop", reference));
+  if (it == nodes_.end()) return out_of_turn(fmt::format("the variables {} belong to an earlier stop", reference));
   const Node node = it->second;
   start = std::max<std::int64_t>(start, 0);
   count = std::max<std::int64_t>(count, 0);
@@ -527,7 +527,7 @@ Answer Variables::list(std::int64_t reference, std::int64_t start, std::int64_t 
 support::Result<Variables::Target, Failure> Variables::target_of(std::int64_t reference,
                                                                  const std::string& name) const {
   const auto it = nodes_.find(reference);
-  if (it == nodes_.end()) return out_of_turn(fmt::format("the variables {} are of an earlier stop", reference));
+  if (it == nodes_.end()) return out_of_turn(fmt::format("the variables {} belong to an earlier stop", reference));
   const auto read_only = [&] { return refused(fmt::format("`{}` cannot be set", name)); };
   if (const auto* scope = std::get_if<Scope>(&it->second)) {
     if (scope->kind == ScopeKind::Locals || scope->kind == ScopeKind::Symbols || scope->kind == ScopeKind::ShapeHeap)

@@ -15,15 +15,15 @@ using Text = support::Result<std::string, std::string>;
 
 Text text_of(const Json& file, const char* key) {
   if (file.contains(key) && file[key].is_string()) return file[key].get<std::string>();
-  return support::Failure(fmt::format("`{}` has to be a string", key));
+  return support::Failure(fmt::format("`{}` must be a string", key));
 }
 
 // `tcp://127.0.0.1:5555`, `ipc:///path-1`.
 Text address_of(const Json& file, const std::string& transport, const std::string& ip, const char* key) {
   if (!file.contains(key) || !file[key].is_number_integer())
-    return support::Failure(fmt::format("`{}` has to be an integer", key));
+    return support::Failure(fmt::format("`{}` must be an integer", key));
   const auto port = file[key].get<std::int64_t>();
-  if (port < 1 || port > kMaxPort) return support::Failure(fmt::format("`{}` is no port: {}", key, port));
+  if (port < 1 || port > kMaxPort) return support::Failure(fmt::format("`{}` is not a port: {}", key, port));
   return fmt::format("{}://{}{}{}", transport, ip, transport == "ipc" ? '-' : ':', port);
 }
 

@@ -62,7 +62,7 @@ RpcResult<Opened> open_program(Server& server, const Json& arguments) {
   out.file = server.find_file(uri);
   if (!out.file)
     return rpc_failure(RpcCode::InvalidParams,
-                       fmt::format("the first argument has to be the URI of an open text; it is `{}`", uri));
+                       fmt::format("the first argument must be the URI of an open text; it is `{}`", uri));
   out.session = std::make_unique<session::Session>(server.line().options, out.output.get());
   source::Diagnostics found;
   if (!out.session->load_text(path_of_uri(uri), std::string(out.file->text()), found))
@@ -179,7 +179,7 @@ RpcResult<Json> show_kernel(Server& server, const Json& arguments) {
         name, what == "llvm" ? session::Session::KernelText::Llvm : session::Session::KernelText::Assembly, found);
   } else {
     return rpc_failure(RpcCode::InvalidParams,
-                       fmt::format("the third argument has to be tir, llvm or asm; it is `{}`", what));
+                       fmt::format("the third argument must be tir, llvm or asm; it is `{}`", what));
   }
   if (!text) return failed(found, "there is no such kernel");
   return Json{{"title", fmt::format("{} ({})", name, what)},

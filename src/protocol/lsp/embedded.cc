@@ -20,8 +20,10 @@ struct LanguageServer::State {
     if (!request.ok()) return send(error_reply(id, request.error()));
     if (!*request) return;
     if (!(*request)->id) return server.notice(**request);
-    auto result = server.answer(**request);
-    send(result.ok() ? reply(*(*request)->id, std::move(*result)) : error_reply(*(*request)->id, result.error()));
+    const Json& to = *(*request)->id;
+    const auto result = server.answer(**request);
+    if (!result.ok()) return send(error_reply(to, result.error()));
+    write(frame_of(reply_text(to, *result)));
   }
 };
 

@@ -45,6 +45,7 @@ class Loop {
 
  private:
   void write(const Json& message) { console_.write(to_frame(message)); }
+  void write(const Json& id, const Answer& answer) { console_.write(frame_of(reply_text(id, answer))); }
 
   // Nothing waits: tell what is known of the changed texts, then do what can be interrupted.
   void rest() {
@@ -73,13 +74,13 @@ class Loop {
   void answer(const Request& request) {
     const Json& id = *request.id;
     Traffic::Fate fate = traffic_.begin(id, lsp::text_at(request.params, {"textDocument", "uri"}));
-    std::optional<RpcResult<Json>> result;
+    std::optional<RpcResult<Answer>> result;
     bool good = true;
     if (fate == Traffic::Fate::Goes) {
       good = guarded([&] { result = server_.answer(request); });
       fate = traffic_.end();
     }
-    if (result && good) return write(result->ok() ? reply(id, std::move(**result)) : error_reply(id, result->error()));
+    if (result && good) return result->ok() ? write(id, **result) : write(error_reply(id, result->error()));
     switch (fate) {
       case Traffic::Fate::Cancelled:
         return write(error_reply(id, {RpcCode::RequestCancelled, "the request was cancelled"}));

@@ -9,7 +9,8 @@
 
 namespace rldb::protocol::lsp {
 
-#define RLDB_LSP_METHOD(name, function) RpcResult<Json> function(Server& server, const Json& params);
+using Text = std::string;
+#define RLDB_LSP_METHOD(name, function, Reply) RpcResult<Reply> function(Server& server, const Json& params);
 #include "protocol/lsp/method.def"
 
 // diagnostics.cc

@@ -45,7 +45,7 @@ Json call_item(const Server& server, const TextFile& file, const TextIndex& inde
 RpcResult<Named> function_of_item(Server& server, const Json& params) {
   TextFile* file = server.find_file(text_at(params, {"item", "uri"}));
   const auto place = read_range(find(params, {"item", "selectionRange"}));
-  if (!file || !place) return rpc_failure(RpcCode::InvalidParams, "`item` is none that the server gave");
+  if (!file || !place) return rpc_failure(RpcCode::InvalidParams, "`item` does not come from this server");
   Named out{file, &file->index()};
   const NameMark* mark = out.index->mark_at(file->buffer().offset(place->begin, server.client().unit));
   if (mark && mark->name != kNoName && frontend::is_function(out.index->definitions()[mark->name].kind))

@@ -64,31 +64,48 @@ struct Outline {
     }
   }
 
-  Json symbol(std::uint32_t i) const {
+  std::string detail(std::uint32_t i) const {
     const NameDefinition& d = index.definitions()[i];
-    const TextRange whole = d.whole.contains(d.at) ? d.whole : d.at;
-    Json out{{"name", d.name.empty() ? "_" : d.name},
-             {"detail", frontend::is_function(d.kind) || d.kind == NameKind::Module ? std::string(to_string(d.kind))
-                        : file.is_relay()                                           ? std::string()
-                                                                                    : file.types().text_of(index, i)},
-             {"kind", symbol_kind(d.kind)},
-             {"range", server.range(file, whole)},
-             {"selectionRange", server.range(file, d.at)}};
-    if (!below[i].empty()) {
-      Json children = Json::array();
-      for (const std::uint32_t child : below[i]) children.push_back(symbol(child));
-      out["children"] = std::move(children);
-    }
-    return out;
+    if (frontend::is_function(d.kind) || d.kind == NameKind::Module) return std::string(to_string(d.kind));
+    return file.is_relay() ? std::string() : file.types().text_of(index, i);
+  }
+  void add_range(std::string_view key, TextRange range, std::string& out) const {
+    out += key;
+    append_range(out, file.buffer(), range, server.client().unit);
+  }
+  void begin_symbol(const NameDefinition& d, std::string& out) const {
+    out += out.ends_with('[') ? "{\"name\":" : ",{\"name\":";
+    append_quoted(out, d.name.empty() ? "_" : d.name);
+    out += fmt::format(",\"kind\":{}", symbol_kind(d.kind));
   }
 
-  void add_flat(std::uint32_t i, Json& out) const {
+  void add(std::uint32_t i, std::string& out) const {
     const NameDefinition& d = index.definitions()[i];
-    Json one{{"name", d.name.empty() ? "_" : d.name},
-             {"kind", symbol_kind(d.kind)},
-             {"location", server.location(file, d.whole.contains(d.at) ? d.whole : d.at)}};
-    if (d.owner != kNoName) one["containerName"] = index.definitions()[d.owner].name;
-    out.push_back(std::move(one));
+    begin_symbol(d, out);
+    out += ",\"detail\":";
+    append_quoted(out, detail(i));
+    add_range(",\"range\":", d.whole.contains(d.at) ? d.whole : d.at, out);
+    add_range(",\"selectionRange\":", d.at, out);
+    if (!below[i].empty()) {
+      out += ",\"children\":[";
+      for (const std::uint32_t child : below[i]) add(child, out);
+      out += ']';
+    }
+    out += '}';
+  }
+
+  void add_flat(std::uint32_t i, std::string& out) const {
+    const NameDefinition& d = index.definitions()[i];
+    begin_symbol(d, out);
+    out += ",\"location\":{\"uri\":";
+    append_quoted(out, file.uri());
+    add_range(",\"range\":", d.whole.contains(d.at) ? d.whole : d.at, out);
+    out += '}';
+    if (d.owner != kNoName) {
+      out += ",\"containerName\":";
+      append_quoted(out, index.definitions()[d.owner].name);
+    }
+    out += '}';
     for (const std::uint32_t child : below[i]) add_flat(child, out);
   }
 };
@@ -105,18 +122,18 @@ bool resembles(std::string_view name, std::string_view query) {
 
 }  // namespace
 
-RpcResult<Json> document_symbols(Server& server, const Json& params) {
+RpcResult<Text> document_symbols(Server& server, const Json& params) {
   auto file = server.file_of(params);
   if (!file.ok()) return support::Failure(file.error());
   const Outline outline(server, **file);
-  Json out = Json::array();
+  Text out = "[";
   for (const std::uint32_t root : outline.roots) {
     if (server.client().nested_symbols)
-      out.push_back(outline.symbol(root));
+      outline.add(root, out);
     else
       outline.add_flat(root, out);
   }
-  return out;
+  return out + "]";
 }
 
 // Modules and functions of all open texts.
@@ -157,15 +174,14 @@ RpcResult<Json> selection_ranges(Server& server, const Json& params) {
   auto file = server.file_of(params);
   if (!file.ok()) return support::Failure(file.error());
   const Json* positions = find(params, {"positions"});
-  if (!positions || !positions->is_array())
-    return rpc_failure(RpcCode::InvalidParams, "`positions` has to be an array");
+  if (!positions || !positions->is_array()) return rpc_failure(RpcCode::InvalidParams, "`positions` must be an array");
   constexpr std::size_t kMostPositions = 1000;
   constexpr std::size_t kMostLevels = 60;  // each is nested in the JSON of the one before
   if (positions->size() > kMostPositions) return rpc_failure(RpcCode::InvalidParams, "`positions` has too many items");
   Json out = Json::array();
   for (const Json& position : *positions) {
     const auto place = read_position(&position);
-    if (!place) return rpc_failure(RpcCode::InvalidParams, "an item of `positions` is no position");
+    if (!place) return rpc_failure(RpcCode::InvalidParams, "an item of `positions` is not a position");
     const std::uint32_t offset = (*file)->buffer().offset(*place, server.client().unit);
     std::vector<TextRange> around = (*file)->index().enclosing(offset);
     if (around.empty()) around.push_back({offset, offset});

@@ -1,7 +1,10 @@
 // Reading parameters, and positions both ways.
 #include "protocol/lsp/params.h"
 
+#include <fmt/compile.h>
+
 #include <algorithm>
+#include <iterator>
 #include <limits>
 
 namespace rldb::protocol::lsp {
@@ -58,6 +61,14 @@ Json write_position(const source::Buffer& buffer, std::uint32_t offset, source::
 Json write_range(const source::Buffer& buffer, frontend::TextRange range, source::ColumnUnit unit) {
   return {{"start", write_position(buffer, range.begin, unit)},
           {"end", write_position(buffer, std::max(range.begin, range.end), unit)}};
+}
+
+void append_range(std::string& out, const source::Buffer& buffer, frontend::TextRange range, source::ColumnUnit unit) {
+  const source::LineColumn begin = buffer.line_column(range.begin, unit),
+                           end = buffer.line_column(std::max(range.begin, range.end), unit);
+  fmt::format_to(std::back_inserter(out),
+                 FMT_COMPILE(R"({{"start":{{"line":{},"character":{}}},"end":{{"line":{},"character":{}}}}})"),
+                 begin.line - 1, begin.column - 1, end.line - 1, end.column - 1);
 }
 
 std::string path_of_uri(std::string_view uri) {

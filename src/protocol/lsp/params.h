@@ -30,6 +30,7 @@ std::optional<PlaceRange> read_range(const Json* range);
 
 Json write_position(const source::Buffer& buffer, std::uint32_t offset, source::ColumnUnit unit);
 Json write_range(const source::Buffer& buffer, frontend::TextRange range, source::ColumnUnit unit);
+void append_range(std::string& out, const source::Buffer& buffer, frontend::TextRange range, source::ColumnUnit unit);
 
 // `file:///a%20b.py` as a path; anything else as it is.
 std::string path_of_uri(std::string_view uri);

@@ -12,12 +12,21 @@ namespace rldb::protocol::lsp {
 
 namespace {
 
+Answer answer_of(Json value) { return {std::move(value), {}}; }
+Answer answer_of(Text text) { return {{}, std::move(text)}; }
+
+template <auto kFunction>
+RpcResult<Answer> answer_by(Server& server, const Json& params) {
+  RLDB_TRY(auto made, kFunction(server, params));
+  return answer_of(std::move(made));
+}
+
 struct Method {
   std::string_view name;
-  RpcResult<Json> (*answer)(Server&, const Json&);
+  RpcResult<Answer> (*answer)(Server&, const Json&);
 };
 constexpr Method kMethods[] = {
-#define RLDB_LSP_METHOD(name, function) {name, function},
+#define RLDB_LSP_METHOD(name, function, Reply) {name, answer_by<function>},
 #include "protocol/lsp/method.def"
 };
 
@@ -56,7 +65,7 @@ Server::Server(const ui::CommandLine& line, std::function<void(const Json&)> sen
     : line_(line), send_(std::move(send)) {}
 Server::~Server() = default;
 
-RpcResult<Json> Server::initialize(const Json& params) {
+RpcResult<Answer> Server::initialize(const Json& params) {
   if (state_ != State::New) return rpc_failure(RpcCode::InvalidRequest, "`initialize` was called before");
   static const Json kNone = Json::object();
   const Json* found = find(params, {"capabilities"});
@@ -75,8 +84,8 @@ RpcResult<Json> Server::initialize(const Json& params) {
   client_.debugs = flag_at(params, {"initializationOptions", "debugs"});
   if (const Json* options = find(params, {"initializationOptions"})) read_settings(*options);
   state_ = State::Running;
-  return Json{{"capabilities", capabilities_for(client_)},
-              {"serverInfo", {{"name", "rldb"}, {"version", ui::kVersion}}}};
+  return Answer{
+      {{"capabilities", capabilities_for(client_)}, {"serverInfo", {{"name", "rldb"}, {"version", ui::kVersion}}}}, {}};
 }
 
 void Server::read_settings(const Json& settings) {
@@ -88,16 +97,15 @@ void Server::read_settings(const Json& settings) {
     for (const auto& [uri, file] : files_) file->pipeline.generation.reset();
 }
 
-RpcResult<Json> Server::answer(const Request& request) {
+RpcResult<Answer> Server::answer(const Request& request) {
   if (request.method == "initialize") return initialize(request.params);
-  if (state_ == State::New)
-    return rpc_failure(RpcCode::ServerNotInitialized, "the first request has to be `initialize`");
+  if (state_ == State::New) return rpc_failure(RpcCode::ServerNotInitialized, "the first request must be `initialize`");
   if (state_ != State::Running) return rpc_failure(RpcCode::InvalidRequest, "the server has been shut down");
   if (request.method == "shutdown") {
     state_ = State::ShutDown;
     shut_down_ = true;
     files_.clear();
-    return Json(nullptr);
+    return Answer{};
   }
   for (const Method& m : kMethods)
     if (m.name == request.method) return m.answer(*this, request.params);
@@ -169,19 +177,19 @@ TextFile* Server::find_file(const std::string& uri) {
 RpcResult<TextFile*> Server::file_of(const Json& params) {
   const std::string uri = text_at(params, {"textDocument", "uri"});
   if (TextFile* file = find_file(uri)) return file;
-  return rpc_failure(RpcCode::InvalidParams, uri.empty() ? std::string("`textDocument.uri` has to be a string")
+  return rpc_failure(RpcCode::InvalidParams, uri.empty() ? std::string("`textDocument.uri` must be a string")
                                                          : fmt::format("the text `{}` is not open", uri));
 }
 
 RpcResult<std::uint32_t> Server::offset_of(const TextFile& file, const Json& params) const {
   const auto place = read_position(find(params, {"position"}));
-  if (!place) return rpc_failure(RpcCode::InvalidParams, "`position` has to have a `line` and a `character`");
+  if (!place) return rpc_failure(RpcCode::InvalidParams, "`position` must have a `line` and a `character`");
   return file.buffer().offset(*place, client_.unit);
 }
 
 RpcResult<frontend::TextRange> Server::range_of(const TextFile& file, const Json& params) const {
   const auto place = read_range(find(params, {"range"}));
-  if (!place) return rpc_failure(RpcCode::InvalidParams, "`range` has to have a `start` and an `end`");
+  if (!place) return rpc_failure(RpcCode::InvalidParams, "`range` must have a `start` and an `end`");
   const std::uint32_t begin = file.buffer().offset(place->begin, client_.unit);
   return frontend::TextRange{begin, std::max(begin, file.buffer().offset(place->end, client_.unit))};
 }
@@ -249,7 +257,7 @@ void Server::give_background_up() {
   for (const auto& [uri, file] : files_) {
     if (file->pipeline.generation == file->generation()) continue;
     file->pipeline.generation = file->generation();
-    log("the pipeline of " + uri + " was given up");
+    log("the pipeline of " + uri + " was abandoned");
   }
 }
 

@@ -44,7 +44,7 @@ class Server {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  RpcResult<Json> answer(const Request& request);
+  RpcResult<Answer> answer(const Request& request);
   void notice(const Request& notification);
   // Nothing waits at the moment: publishes what changed.
   void publish();
@@ -77,7 +77,7 @@ class Server {
  private:
   enum class State : std::uint8_t { New, Running, ShutDown, Ended };
 
-  RpcResult<Json> initialize(const Json& params);
+  RpcResult<Answer> initialize(const Json& params);
   void read_settings(const Json& settings);
   void open(const Json& params);
   void change(const Json& params);

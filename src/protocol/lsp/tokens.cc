@@ -1,6 +1,9 @@
 // Semantic tokens: full, as a difference, and of a range.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
+#include <span>
 
 #include "protocol/lsp/methods.h"
 
@@ -159,50 +162,62 @@ std::vector<std::uint32_t> tokens_in(Server& server, TextFile& file, TextRange r
   return data;
 }
 
-Json whole(Server& server, TextFile& file) {
+void read_whole(Server& server, TextFile& file) {
   file.tokens.data = tokens_in(server, file, {0, static_cast<std::uint32_t>(file.text().size())});
   ++file.tokens.id;
-  return {{"resultId", std::to_string(file.tokens.id)}, {"data", file.tokens.data}};
+}
+
+// As JSON has a list.
+std::string list(std::span<const std::uint32_t> numbers) {
+  std::string out = "[";
+  for (const std::uint32_t n : numbers) {
+    if (out.size() > 1) out += ',';
+    out += fmt::format_int(n).c_str();
+  }
+  return out + "]";
+}
+
+Text whole(Server& server, TextFile& file) {
+  read_whole(server, file);
+  return fmt::format(R"({{"resultId":"{}","data":{}}})", file.tokens.id, list(file.tokens.data));
 }
 
 }  // namespace
 
 Json token_legend() { return {{"tokenTypes", kTokens}, {"tokenModifiers", kModifiers}}; }
 
-RpcResult<Json> tokens_full(Server& server, const Json& params) {
+RpcResult<Text> tokens_full(Server& server, const Json& params) {
   auto file = server.file_of(params);
   if (!file.ok()) return support::Failure(file.error());
   return whole(server, **file);
 }
 
 // One edit: what is between the common beginning and the common end.
-RpcResult<Json> tokens_delta(Server& server, const Json& params) {
+RpcResult<Text> tokens_delta(Server& server, const Json& params) {
   auto file = server.file_of(params);
   if (!file.ok()) return support::Failure(file.error());
   TextFile::Tokens& kept = (*file)->tokens;
   if (kept.id == 0 || text_at(params, {"previousResultId"}) != std::to_string(kept.id)) return whole(server, **file);
   const std::vector<std::uint32_t> before = std::move(kept.data);
-  const Json full = whole(server, **file);
+  read_whole(server, **file);
   const std::vector<std::uint32_t>& after = kept.data;
   const std::size_t shorter = std::min(before.size(), after.size());
   std::size_t head = 0, tail = 0;
   while (head < shorter && before[head] == after[head]) ++head;
   while (tail < shorter - head && before[before.size() - 1 - tail] == after[after.size() - 1 - tail]) ++tail;
-  Json edits = Json::array();
+  std::string edit;
   if (head + tail < before.size() || head + tail < after.size())
-    edits.push_back({{"start", head},
-                     {"deleteCount", before.size() - head - tail},
-                     {"data", std::vector<std::uint32_t>(after.begin() + std::ptrdiff_t(head),
-                                                         after.end() - std::ptrdiff_t(tail))}});
-  return Json{{"resultId", full["resultId"]}, {"edits", std::move(edits)}};
+    edit = fmt::format(R"({{"start":{},"deleteCount":{},"data":{}}})", head, before.size() - head - tail,
+                       list({after.begin() + std::ptrdiff_t(head), after.end() - std::ptrdiff_t(tail)}));
+  return fmt::format(R"({{"resultId":"{}","edits":[{}]}})", kept.id, edit);
 }
 
-RpcResult<Json> tokens_range(Server& server, const Json& params) {
+RpcResult<Text> tokens_range(Server& server, const Json& params) {
   auto file = server.file_of(params);
   if (!file.ok()) return support::Failure(file.error());
   auto range = server.range_of(**file, params);
   if (!range.ok()) return support::Failure(range.error());
-  return Json{{"data", tokens_in(server, **file, *range)}};
+  return fmt::format(R"({{"data":{}}})", list(tokens_in(server, **file, *range)));
 }
 
 }  // namespace rldb::protocol::lsp

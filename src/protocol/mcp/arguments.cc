@@ -66,8 +66,8 @@ RpcResult<std::string> read_word(const ArgumentRow& row, const Json& given, cons
   if (text.size() > kMaxWord) return invalid(row.name, "too long");
   if (std::any_of(text.begin(), text.end(), [](unsigned char c) { return c < ' ' || c == 0x7f; }))
     return invalid(row.name, "one line without control characters is needed");
-  if (has_option(text)) return invalid(row.name, "options are not taken");
-  if (text.starts_with('!')) return invalid(row.name, "`!` is not taken");
+  if (has_option(text)) return invalid(row.name, "options are not accepted");
+  if (text.starts_with('!')) return invalid(row.name, "`!` is not accepted");
   return with_files(text, roots);
 }
 
@@ -116,7 +116,7 @@ RpcResult<std::string> read_one(const ArgumentRow& row, const Json& given, const
       return roots.resolve(given.get_ref<const std::string&>());
     case ArgumentKind::Count:
       if (!given.is_number_integer() || given.get<std::int64_t>() < 0)
-        return invalid(row.name, "an integer from 0 is needed");
+        return invalid(row.name, "an integer of at least 0 is needed");
       return std::to_string(given.get<std::int64_t>());
     case ArgumentKind::Choice:
       return read_choice(row, given);
@@ -161,7 +161,7 @@ Roots::Roots(const std::vector<std::string>& folders, std::string& missing) {
 RpcResult<std::string> Roots::resolve(std::string_view path) const {
   if (path.empty() || path.find('\0') != std::string_view::npos ||
       path.find_first_of("\n\r \t") != std::string_view::npos)
-    return rpc_failure(RpcCode::InvalidParams, "the name of a file is needed, without blanks");
+    return rpc_failure(RpcCode::InvalidParams, "a file name without blanks is needed");
   if (folders_.empty())
     return rpc_failure(RpcCode::InvalidParams, "no files can be read: rldb mcp was started without a folder");
   // A relative name is looked for below each root.
@@ -182,7 +182,7 @@ RpcResult<std::string> Roots::resolve(std::string_view path) const {
 
 RpcResult<Arguments> Arguments::read(ToolId tool, const Json& given, const Roots& roots) {
   const std::vector<ArgumentRow> rows = arguments_of(tool);
-  if (!given.is_object()) return rpc_failure(RpcCode::InvalidParams, "`arguments` has to be an object");
+  if (!given.is_object()) return rpc_failure(RpcCode::InvalidParams, "`arguments` must be an object");
   for (const auto& [name, value] : given.items())
     if (std::none_of(rows.begin(), rows.end(), [&](const ArgumentRow& row) { return row.name == name; }))
       return invalid(name, "the tool has no such argument");

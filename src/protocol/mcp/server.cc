@@ -58,7 +58,7 @@ Json resource_row(const Resource& r) { return {{"uri", r.uri}, {"name", r.name},
 RpcResult<Json> Server::answer(const Request& request) {
   const std::string version = version_in(request);
   if (!version.empty() && version != kNewest)
-    return rpc_failure(RpcCode::UnsupportedVersion, fmt::format("version `{}` is not spoken here", version),
+    return rpc_failure(RpcCode::UnsupportedVersion, fmt::format("version `{}` is not supported", version),
                        {{"supported", Json::array({kNewest})}, {"requested", version}});
   RLDB_TRY(Json result, result_of(request));
   if (version.empty()) return result;
@@ -128,7 +128,7 @@ Json Server::list_resources() const {
 
 RpcResult<Json> Server::read_resource(const Json& params) {
   const Json uri = params.value("uri", Json());
-  if (!uri.is_string()) return rpc_failure(RpcCode::InvalidParams, "`uri` has to be a string");
+  if (!uri.is_string()) return rpc_failure(RpcCode::InvalidParams, "`uri` must be a string");
   std::optional<Resource> found;
   if (const Resource* kept = programs_.find_resource(uri.get_ref<const std::string&>())) found = *kept;
   for (Program* p : programs_.all())

@@ -125,7 +125,7 @@ RpcResult<Answer> answer_show(const Call& c) {
 RpcResult<std::string> pipeline_of(const Call& c) {
   const std::string& passes = c.text("passes");
   if (passes.find('/') != std::string::npos && passes.find('@') == std::string::npos)
-    return rpc_failure(RpcCode::InvalidParams, "argument `passes`: names of files are not taken");
+    return rpc_failure(RpcCode::InvalidParams, "argument `passes`: file names are not accepted");
   return passes;
 }
 

@@ -246,7 +246,7 @@ Interpreter::Done Interpreter::invoke_packed(const Instruction& i) {
   for (const Value& v : args)
     if (!v.is(ValueKind::Tensor))
       return runtime::fail(ErrorKind::TypeMismatch,
-                           fmt::format("`{}` takes tensors, and is given a {}", name, to_string(v.kind())));
+                           fmt::format("`{}` takes tensors, but was given a {}", name, to_string(v.kind())));
   const PackedArgs all(args);
   if (const std::string differ = runtime::devices_differ(all); !differ.empty())
     return runtime::fail(ErrorKind::TypeMismatch, fmt::format("`{}`: {}", name, differ));

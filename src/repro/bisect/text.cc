@@ -101,7 +101,7 @@ std::string between(const TraceBisection& b) {
 // Without the last line break.
 std::string of_kernel(const TraceBisection& b, const KernelDifference& k) {
   std::string text =
-      fmt::format("the kernel `{}`, run by itself, gives other results (numbers: {})\n", k.kernel, k.numbers);
+      fmt::format("the kernel `{}`, run by itself, computes other results (numbers: {})\n", k.kernel, k.numbers);
   if (k.large) text += "it shows where numbers are large: results that are finite on one side only\n";
   if (!k.dims.empty()) text += fmt::format("symbolic dims: {}\n", k.dims);
   const auto& [good, bad] = std::pair(b.stages[k.good].file, b.stages[k.bad].file);
@@ -161,7 +161,7 @@ std::string text_of_fault(const TraceBisection& b) {
   if (!b.by_itself.empty())
     text +=
         fmt::format("the whole programs agree; `{}`, run by itself, does not (numbers: {})\n", b.by_itself, b.numbers);
-  if (b.behind_nan) text += "the results are NaN on both sides; what differs is on the way to them\n";
+  if (b.behind_nan) text += "the results are NaN on both sides; the difference is in the values before them\n";
   if (b.comparison.verdict != Comparison::Verdict::Differs)
     text += "the values agree on these inputs; memory is used wrongly from there on\n";
   if (b.large) text += "it shows where numbers are large: results that are finite on one side only\n";

@@ -184,7 +184,7 @@ class TraceBisector {
     if (same && all_read && first != last)
       out_.unchanged.push_back(f.name);
     else if (f.why == kNoValue)
-      follower_.note(fmt::format("`{}` gives no value", f.name));
+      follower_.note(fmt::format("`{}` returns no value", f.name));
     else if (f.why.empty() && is_part_of_another(f.name))
       follower_.note(fmt::format("`{}` is not a function in all stages; it is compared in those that call it", f.name));
     else

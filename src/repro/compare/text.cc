@@ -96,7 +96,7 @@ std::string to_string(const Comparison& c, std::string_view a, std::string_view 
       return fmt::format("equal: {} and {} ({}, each run by itself)", a, b, kernels);
     }
     if (c.as_meant)
-      return fmt::format("close: {} and {}, as far as passes that change values by their nature let them be{}", a, b,
+      return fmt::format("close: {} and {}, as close as passes that change values by their nature allow{}", a, b,
                          c.result ? ": " + to_string(*c.result) : std::string()) +
              tried;
     text = fmt::format("equal: {} and {} ({})\n", a, b, how);

@@ -74,7 +74,7 @@ std::string to_string(const ExpectedComparison& c) {
   text += names_line("inputs without a value, which were generated", c.made_up);
   text += names_line("inputs that decide a shape or an attribute, taken as constants", c.constants);
   text += names_line("not compared, since the translation computed them", c.without_value);
-  return text + names_line("names that the model has not", c.unknown);
+  return text + names_line("names that the model does not have", c.unknown);
 }
 
 std::string to_json(const std::vector<ExpectedComparison>& all) {

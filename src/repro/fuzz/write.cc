@@ -30,7 +30,7 @@ WrittenProgram write_program(session::Session& session, const Generated& program
   runtime::NamedTensors in, results;
   for (const auto& [name, value] : inputs) {
     args.push_back(value);
-    if (!add_tensor(in, name, value)) return {{}, "a parameter is no tensor"};
+    if (!add_tensor(in, name, value)) return {{}, "a parameter is not a tensor"};
   }
   eval::Watcher nobody;
   source::Diagnostics found;
@@ -40,7 +40,7 @@ WrittenProgram write_program(session::Session& session, const Generated& program
   std::vector<runtime::Value> leaves;
   flatten(run.value, leaves);
   for (std::size_t i = 0; i < leaves.size(); ++i)
-    if (!add_tensor(results, fmt::format("output{}", i), leaves[i])) return {{}, "a result is no tensor"};
+    if (!add_tensor(results, fmt::format("output{}", i), leaves[i])) return {{}, "a result is not a tensor"};
   const std::pair<std::string, std::string> files[] = {
       {stem + ".py", program.text},
       {stem + ".inputs.npz", runtime::write_npz(in)},

@@ -148,7 +148,7 @@ class Broker {
     }
     p.stop();
     unusable_ =
-        fmt::format("its first line is no greeting, `{{\"partner\": \"NAME VERSION\"}}`: {}", line.substr(0, 200));
+        fmt::format("its first line is not a greeting, `{{\"partner\": \"NAME VERSION\"}}`: {}", line.substr(0, 200));
   }
 
   static std::string text_of(const PartnerProcess::End& end) {

@@ -135,7 +135,7 @@ PartnerAnswer read_answer(const std::string& line, std::size_t id) {
     return useless("its answer is not an object in JSON: " + line.substr(0, kMostShown));
   const json& j = **read;
   if (!j.contains("id") || j["id"] != id)
-    return useless(fmt::format("its answer has not the `id` of the question, {}: {}", id, line.substr(0, kMostShown)));
+    return useless(fmt::format("its answer lacks the `id` of the question, {}: {}", id, line.substr(0, kMostShown)));
   a.pass = text_at(j, "pass");
   if (j.contains("outputs") && j["outputs"].is_string()) {
     a.kind = PartnerAnswer::Kind::Results;

@@ -209,11 +209,11 @@ std::string why_not_object(const TVMFFIObject* object, std::int32_t type_index) 
   if (!object) return "a null object";
   if (is_freed(object)) return "an object that was freed";
   if (!value_in(object)) {
-    if (reinterpret_cast<std::uintptr_t>(object) % alignof(TVMFFIObject) != 0) return "an address that is no object's";
+    if (reinterpret_cast<std::uintptr_t>(object) % alignof(TVMFFIObject) != 0) return "an address of no object";
     if (!readable(object, sizeof(TVMFFIObject) + sizeof(TVMFFIByteArray))) return "an address outside of its memory";
   }
   if (strong_count(object) == 0) return "an object without references";
-  if (object->type_index < kTVMFFIStaticObjectBegin) return "an address that is no object's";
+  if (object->type_index < kTVMFFIStaticObjectBegin) return "an address of no object";
   if (type_index >= 0 && object->type_index != type_index)
     return fmt::format("an object of type index {} under type index {}", object->type_index, type_index);
   return {};

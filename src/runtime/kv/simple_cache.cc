@@ -116,7 +116,7 @@ Result<Value> kv_cache_view(PackedArgs args) {
   std::vector<std::int64_t> filled = cache.data().shape();
   filled[0] = cache.filled();
   if (args[1].as_shape() != filled)
-    return fail(ErrorKind::ShapeMismatch, fmt::format("the cache holds ({}), and ({}) is asked for",
+    return fail(ErrorKind::ShapeMismatch, fmt::format("the cache holds ({}), but ({}) is requested",
                                                       fmt::join(filled, ", "), fmt::join(args[1].as_shape(), ", ")));
   RLDB_TRY(auto view, Tensor::view(cache.data().storage(), cache.data().byte_offset(), filled, cache.data().dtype()));
   return Value(std::move(view));

@@ -133,7 +133,7 @@ void tell_model(const repro::OnnxReduction& r, const std::string& path, Console&
   console.print_error("model: {}\n", repro::minimality(r));
   console.print_error("written to {}\n", path);
   if (r.outputs.empty()) return;
-  console.print_error("its inputs, and what they should give: {}/{} (`rldb compare {} --expected={}`)\n",
+  console.print_error("its inputs and the results that they should give: {}/{} (`rldb compare {} --expected={}`)\n",
                       data_folder(path), kTestSet, path, data_folder(path));
 }
 

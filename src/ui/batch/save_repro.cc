@@ -213,7 +213,7 @@ ReproFile repro_of_kernel(const CommandLine& line, session::Session& session, co
   add_values(repro, session, module, question.function, question.inputs);
   repro.entry = with_function(":bisect --by=kernel", question.function) + tolerance_flags(question.tolerances);
   if (!question.passes.empty()) repro.entry += " " + quoted_word("--passes=" + question.passes);
-  repro.expectations = {":expect not error \"is wrong when the JIT compiles it\"", std::string(kSuccess)};
+  repro.expectations = {":expect not error \"goes wrong when compiled by the JIT\"", std::string(kSuccess)};
   return repro;
 }
 

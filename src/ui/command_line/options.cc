@@ -142,7 +142,7 @@ void add_run_options(CLI::App& app, CommandLine& c) {
   app.add_flag("--check-accesses", c.options.check_accesses,
                "kernels check each access once more in the optimised code (slow; to test rldb)");
   app.add_flag("--rfc-functions", c.options.rfc_functions,
-               "rldb's own functions for RFC 0089's examples (`custom_add`, ...) are meant: no note when one runs");
+               "rldb's own functions for RFC 0089's examples (`custom_add`, ...) run without a note");
   app.add_option_function<std::string>(
          "--devices",
          [&c](const std::string& text) {
@@ -190,7 +190,7 @@ CLI::Validator name_of_text() {
   return CLI::Validator(
       [](const std::string& path) {
         const bool model = path.ends_with(".onnx") || path.ends_with(".pt2");
-        return model ? "modules are not written as ONNX models: " + path : std::string();
+        return model ? "a module cannot be written as an ONNX model: " + path : std::string();
       },
       "");
 }

@@ -308,7 +308,7 @@ Status Repl::tell_stop(const debug::StopReport& stop) {
       break;
     case StopKind::Interrupted:
       if (stop.where.function.empty())
-        print("interrupted, while no thread runs the program\n");  // of another process
+        print("interrupted while no thread was running the program\n");  // of another process
       else
         print("interrupted in {}\n", describe_position(*this, stop.where));
       break;

@@ -53,6 +53,25 @@ TEST_CASE("a saved script sets options, and leaves the settings of whoever runs 
   CHECK(saved(repl, folder) == ":set list-lines 3\n");
 }
 
+TEST_CASE("an entry that failed and changed something does not end the script that has it") {
+  const ScriptFolder folder;
+  CapturedConsole console;
+  Repl repl({}, console);
+  CHECK(repl.execute("for i in range(2):\n    a = R.const(i)\n    nothing\n") == Status::Failed);
+  CHECK(repl.execute("b = R.const(2)") == Status::Good);
+  CHECK(repl.execute("nothing") == Status::Failed);
+  const std::string text = saved(repl, folder);
+  CHECK(text == "for i in range(2):\n    a = R.const(i)\n    nothing\n:expect error\nb = R.const(2)\n");
+  Repl again({}, console);
+  CHECK(again.run_script(text, "saved", true) == Status::Good);
+  CHECK(again.execute(":expect error \"x\"") == Status::Failed);
+  CHECK(saved(again, folder) == text);
+  // An expectation of the user's own stands for it.
+  CHECK(again.execute("for i in range(2):\n    nothing\n") == Status::Failed);
+  CHECK(again.execute(":expect error \"nothing\"") == Status::Good);
+  CHECK(saved(again, folder) == text + "for i in range(2):\n    nothing\n:expect error \"nothing\"\n");
+}
+
 TEST_CASE("a sourced script is in a saved one once, by its entries") {
   const ScriptFolder folder;
   std::ofstream(folder / "inner") << "a = R.const(1)\n:nonsense\n:expect error \"unknown\"\n";

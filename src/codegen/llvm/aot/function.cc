@@ -156,7 +156,7 @@ class FunctionCode {
   }
 
   Value* operand_of(RegName r) {
-    if (bytecode::is_special(r)) refuse(fmt::format("`{}` has a condition that is no register", entry_.name));
+    if (bytecode::is_special(r)) refuse(fmt::format("`{}` has a condition that is not a register", entry_.name));
     return reg(r);
   }
 

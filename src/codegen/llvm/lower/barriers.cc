@@ -48,7 +48,7 @@ void check_meetings(const Stmt* root) {
   ir::walk(root, [](const ir::Node* n) {
     const auto* call = as<ir::Call>(n);
     if (!call) return true;
-    if (ir::is_call_of(call, ir::intrin::Ret)) refuse("a thread may return before the others come to a barrier");
+    if (ir::is_call_of(call, ir::intrin::Ret)) refuse("a thread may return before the others reach a barrier");
     const ir::Meeting meeting = ir::meeting_of(call);
     if (meeting != ir::Meeting::None && meeting != ir::Meeting::Barrier)
       refuse(fmt::format("its threads exchange values by `T.{}`", ir::called_intrinsic(call)->name));

@@ -64,7 +64,7 @@ Outcome SliceLike(const Operands& o) {
     if (!at || !other) return Outcome::error(out_of_range(axis, std::min(dims.size(), like.size())));
     if (is_known(dims[*at]) && is_known(like[*other]) && dims[*at].value < like[*other].value)
       return Outcome::error(
-          fmt::format("axis {} has {} elements, and {} are asked for", axis, dims[*at].value, like[*other].value));
+          fmt::format("axis {} has {} elements, but {} are requested", axis, dims[*at].value, like[*other].value));
     dims[*at] = like[*other];
   }
   return Outcome::of(o.ctx.tensor(dims, o.tensor(0)->dtype));

@@ -130,7 +130,7 @@ Outcome CallLowered(const Operands& o) {
   const Type* operands = o.types.size() > 1 ? o.types[1] : nullptr;
   const auto* packed = as<TupleType>(operands);
   if (!packed && operands && operands->kind != TypeKind::Hole)
-    return Outcome::error("the operands of the function have to be given as a tuple");
+    return Outcome::error("the operands of the function must be given as a tuple");
   if (!packed) return Outcome::wait();
   const FunctionType* plain = o.solver.instantiate(f);
   if (plain->params.size() != packed->fields.size())

@@ -7,6 +7,7 @@
 
 #include "rldb/source/diagnostic_entry.h"
 #include "rldb/support/cancel.h"
+#include "rldb/support/text.h"
 #include "rldb/ui/prompt/data.h"
 #include "rldb/ui/prompt/reader.h"
 #include "rldb/ui/prompt/state.h"
@@ -132,7 +133,11 @@ Status Repl::run_defined(std::string_view name, std::string_view rest) {
   const debug::StoredEntry entry = defined.find(name)->second;  // its entries may define it anew
   std::size_t missing = 0;
   const auto body = with_arguments(entry.text, rest, missing);
-  if (!body) return fail(source::message(diag::DefinedArguments, word, missing, split_words(rest).size()));
+  if (!body) {
+    const std::size_t given = split_words(rest).size();
+    const std::string_view verb = given == 1 ? "was" : "were";
+    return fail(source::message(diag::DefinedArguments, word, missing, support::counted(given, "argument"), verb));
+  }
   if (script_.depth >= kMostNested) return fail(source::message(diag::ScriptsNested, word));
   struct Deeper {
     explicit Deeper(int& depth) : depth(depth) { ++depth; }

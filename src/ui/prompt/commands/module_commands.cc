@@ -358,7 +358,7 @@ static Status ask_partner(Repl& repl, const repro::PartnerOptions& options) {
   }
   for (const std::string& reason : {oracle.why(), oracle.unseen()})
     if (!reason.empty()) return repl.fail(source::message(diag::CannotTell, reason));
-  if (!repl.wants_json()) repl.print("the partner gives the same\n");
+  if (!repl.wants_json()) repl.print("the partner gets the same result\n");
   return Status::Good;
 }
 

@@ -180,7 +180,7 @@ Status command_Rbreak(Repl& repl, std::string_view rest) {
   if (rest.empty()) return Status::Usage;
   const auto pattern = pattern_of(rest);
   if (!pattern)
-    return repl.fail(source::message(diag::BadArgument, fmt::format("`{}` is no regular expression", rest)));
+    return repl.fail(source::message(diag::BadArgument, fmt::format("`{}` is not a regular expression", rest)));
   std::vector<std::string> names = repl.session().function_names();
   if (const ir::Module* module = repl.session().module())
     for (const ir::ModuleEntry& entry : module->entries) names.emplace_back(entry.name);

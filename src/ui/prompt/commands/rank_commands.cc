@@ -60,7 +60,7 @@ bool switch_rank(Repl& repl, std::size_t rank, source::Diagnostics& out) {
   for (const source::Diagnostic& d : problems.all()) out.add(d);
   if (problems.has_errors() || !begun) return false;
   turn.keep(rank);
-  if (!begun->arrived && !repl.wants_json()) repl.print("rank {} does not come to the same place\n", rank);
+  if (!begun->arrived && !repl.wants_json()) repl.print("rank {} does not reach the same place\n", rank);
   return true;
 }
 

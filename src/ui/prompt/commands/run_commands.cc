@@ -190,7 +190,7 @@ Status command_Input(Repl& repl, std::string_view rest) {
   const std::string name(rest.substr(0, blank));
   if (!is_one_name(name))
     return repl.fail(source::message(diag::BadName, name, "a value")
-                         .with_hint("it consists of letters, digits and `_`, and begins with no digit"));
+                         .with_hint("it consists of letters, digits and `_`, and does not begin with a digit"));
   std::string_view form = trim(rest.substr(blank));
   if (form.starts_with('=')) form = trim(form.substr(1));
   auto value = session::typed_value(form, nullptr, [&](std::string_view n) { return repl.session().find_value(n); });

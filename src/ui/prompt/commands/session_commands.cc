@@ -106,7 +106,7 @@ Status command_Apropos(Repl& repl, std::string_view rest) {
     return repl.give(rows);
   }
   if (findings.empty())
-    return repl.fail(source::message(diag::BadArgument, fmt::format("nothing that has help contains `{}`", rest)));
+    return repl.fail(source::message(diag::BadArgument, fmt::format("no help text contains `{}`", rest)));
   show_findings(repl, findings);
   return Status::Good;
 }

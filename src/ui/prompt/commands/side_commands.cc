@@ -315,8 +315,7 @@ class OtherArguments {
 
 void tell_rerun(Repl& repl, const debug::Rerun& result) {
   if (!result.arrived) {
-    repl.print("it did not come to the same place{}\n",
-               result.times > 1 ? fmt::format(" a {}. time", result.times) : "");
+    repl.print("it did not reach the same place{}\n", result.times > 1 ? fmt::format(" a {}. time", result.times) : "");
     return;
   }
   repl.print("at the same place, {} of {} differ\n", result.differences.size(),

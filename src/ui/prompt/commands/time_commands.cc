@@ -80,7 +80,7 @@ Status command_When(Repl& repl, std::string_view rest) {
   source::Diagnostics diagnostics;
   if (rest.ends_with(']')) {
     if (!is_element(rest))
-      return repl.fail(source::message(diag::RunFailed, fmt::format("`{}` is no element of a variable", rest)));
+      return repl.fail(source::message(diag::RunFailed, fmt::format("`{}` is not an element of a variable", rest)));
     std::vector<debug::CauseStep> steps = repl.debugger().why(rest, repl.frame(), 0, diagnostics);
     if (repl.report(diagnostics) == Status::Failed || steps.empty()) return Status::Failed;
     steps.resize(1);

@@ -216,6 +216,7 @@ Status command_Expect(Repl& repl, std::string_view rest) {
   if (form == "output") return expect_text(repl, "output", repl.last().output, argument);
   if (form == "type")
     return expect_text(repl, "a type", repl.last().type ? ir::print_type(repl.last().type) : std::string(), argument);
+  if (form.empty()) return bad(repl, "it is empty");
   return bad(repl, fmt::format("`{}` is not one of not, success, value, error, stop, slot, output, type", form));
 }
 

@@ -74,7 +74,7 @@ bool is_installed_program(std::string_view word) {
   return false;
 }
 
-constexpr std::string_view kNoProgramBehind = "no program stands behind the `|`";
+constexpr std::string_view kNoProgramBehind = "no program follows the `|`";
 constexpr std::string_view kLinesFollow = "lines of its own follow it";
 constexpr std::string_view kKeptForLater = "`|` is an operator in its arguments";
 constexpr std::string_view kIsData = "with `--format=json` it is data";

@@ -42,7 +42,7 @@ void tell_difference(Repl& repl, std::string_view text) {
   scope.close();
   for (const source::Diagnostic& d : found.all())
     if (d.id == source::DiagId(diag::OpTypeError))
-      return repl.print("note: by NumPy's rules; in a function of Relax it is an error: {}\n", d.message);
+      return repl.print("note: computed by NumPy's rules; in a Relax function this is an error: {}\n", d.message);
 }
 
 }  // namespace
@@ -207,7 +207,7 @@ void Repl::replace_in_run(std::string_view name) {
   if (!kernel || !debugger_->active() || !debugger_->kernel_of_run(name)) return;
   source::Diagnostics diagnostics;
   if (debugger_->replace_kernel(name, kernel, session_->options().engine, diagnostics))
-    print("{} is replaced in the stopped run too, from here on; `:call-again {}` makes its last call with it\n", name,
+    print("{} is replaced in the stopped run too, from here on; `:call-again {}` repeats its last call with it\n", name,
           name);
   report(diagnostics);
 }

@@ -189,7 +189,7 @@ Status Repl::execute_recorded(std::string_view entry) {
   const auto work = [&] {
     lend_printed(entry);
     debug::StoredEntry kept{std::string(entry), author_};
-    if (entered_.size() + 1 >= entered_.capacity()) entered_.reserve(2 * entered_.size() + 16);
+    if (entered_.size() + 2 >= entered_.capacity()) entered_.reserve(2 * entered_.size() + 16);
     const Target target = target_of(text);
     const bool holds_entries = target.command && (target.command->flags & kEntries);
     const Moment start = moment();
@@ -266,12 +266,19 @@ std::string Repl::carried(const debug::StoredEntry& entry) const {
 }
 
 // Kept for repetition by a script: entries that succeeded, and those that failed as an `:expect error` specifies, or
-// failed but still changed something (a run that stopped at a fault).
+// failed but still changed something (a run that stopped at a fault): a script would end there, but for an expectation.
 void Repl::keep_entry(debug::StoredEntry entry, Status result, bool changed) noexcept {
+  constexpr const char* kFails = ":expect error";
+  const support::MemoryLimitExempt exempt;
   const bool expectation = is_entry_of(entry.text, kChecks);
   if (result == Status::Good || result == Status::Quit || (result == Status::Failed && changed && !expectation)) {
     if (expectation && !failed_entry_.text.empty()) entered_.push_back(std::move(failed_entry_));
+    // The user's own says more.
+    if (entry.text.starts_with(kFails) && !entered_.empty() && entered_.back().text == kFails) entered_.pop_back();
+    const bool fails = result == Status::Failed;
+    const debug::Author author = entry.author;
     entered_.push_back(std::move(entry));
+    if (fails) entered_.push_back({kFails, author});
     failed_entry_ = {};
   } else if (!expectation) {
     failed_entry_ = std::move(entry);

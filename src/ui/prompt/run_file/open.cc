@@ -184,7 +184,7 @@ void tell_difference(Repl& repl, const RunFile& run, std::uint64_t time) {
   else if (run.made_by != kVersion)
     why += fmt::format(", with the same features, by rldb {}", run.made_by);
   else
-    why += ", with the same features: something that it calls gives other results";
+    why += ", with the same features: something that it calls returns other results";
   source::Diagnostics warning;
   warning.add({}, source::message(diag::RunDiffers, time, why));
   repl.report(warning);

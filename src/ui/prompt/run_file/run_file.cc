@@ -231,7 +231,7 @@ std::optional<RunFile> read_run_file(std::string_view bytes, std::string_view pa
     out.add({}, source::message(diag::BadRunFile, path, why));
     return std::nullopt;
   };
-  if (!is_run_file(bytes)) return refuse("it does not begin as one");
+  if (!is_run_file(bytes)) return refuse("it does not begin like one");
   bytes.remove_prefix(kRunFileMagic.size());
   constexpr std::size_t kHash = sizeof(std::uint64_t);
   if (bytes.size() < kHash) return refuse("it is cut off");
