@@ -1,4 +1,5 @@
-// The editor of a real terminal: reads bytes and signals, passes them to EntryEditor, and shows the entry.
+// The editor of a real terminal: reads bytes and signals, passes them to EntryEditor, and shows the entry. ^C is a key
+// until the entry is accepted.
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -55,6 +56,7 @@ class TerminalEditor : public LineEditor {
     std::fflush(stdout);
     PromptSignals signals;
     RawMode raw(keys_.bracketed_paste);
+    std::optional<InterruptAsKey> in_order(std::in_place);
     raw_ = &raw;
     fill_panes();
     begin_row();
@@ -66,6 +68,8 @@ class TerminalEditor : public LineEditor {
     feed(take_typed_ahead());
     if (!result_) show();
     while (!result_) step(signals);
+    in_order.reset();  // from now on ^C interrupts the entry
+    if (result_->kind == LineResult::Kind::Entry) keep_rest(signals);
     return std::move(*result_);
   }
 
@@ -124,12 +128,12 @@ class TerminalEditor : public LineEditor {
     end(LineResult::Kind::Cancelled);
   }
 
-  // One byte at a time: bytes after the entry are not ours, and keys typed after a ^C belong to the next entry. The
-  // screen is updated when no more bytes are waiting.
+  // One byte at a time: bytes after the entry or after a ^C belong to the next one. The screen is updated when no more
+  // bytes are waiting.
   void read_keys(const PromptSignals& signals) {
     while (!result_) {
       char c = 0;
-      if (!read_key(signals, c)) break;
+      if (signals.arrived() || !read_byte(c)) break;
       if (InterruptAsKey::is(c)) return cancel();
       const bool more = input_waits();
       editor_.byte(c, more);
@@ -141,9 +145,7 @@ class TerminalEditor : public LineEditor {
     if (!result_ && !editor_.waits_for_paste()) show();
   }
 
-  // A paste has as many bytes as the user likes: the modes are not changed for each.
   void read_paste(const PromptSignals& signals) {
-    const InterruptAsKey ordered;
     while (!result_ && editor_.waits_for_paste() && !signals.arrived()) {
       char c = 0;
       if (!read_byte(c)) return;
@@ -151,12 +153,6 @@ class TerminalEditor : public LineEditor {
       editor_.byte(c, input_waits());
       serve();
     }
-  }
-
-  // False: there is none, or it belongs to the next entry.
-  bool read_key(const PromptSignals& signals, char& c) {
-    const InterruptAsKey ordered;
-    return !signals.arrived() && read_byte(c);
   }
 
   bool read_byte(char& c) {
@@ -167,10 +163,29 @@ class TerminalEditor : public LineEditor {
 
   // Takes keys that others have read.
   void feed(const std::string& keys) {
-    for (std::size_t i = 0; i < keys.size() && !result_; ++i) {
+    std::size_t i = 0;
+    while (i < keys.size() && !result_) {
       editor_.byte(keys[i], i + 1 < keys.size());
+      ++i;
       serve();
     }
+    typed_ahead() = keys.substr(i) + typed_ahead();
+  }
+
+  // Keys that were typed behind the entry while ^C was one of them: they are the next entry's, but a ^C among them
+  // takes the entry back, as a signal would interrupt it. A shell command is given them itself.
+  void keep_rest(const PromptSignals& signals) {
+    constexpr std::size_t kMost = 4096;  // what a terminal holds
+    if (result_->text.find_first_not_of(" \t") == result_->text.find('!')) return;
+    std::string& rest = typed_ahead();
+    char c = 0;
+    while (rest.size() < kMost && !signals.interrupted() && ::read(STDIN_FILENO, &c, 1) == 1) {
+      rest += c;
+      if (!InterruptAsKey::is(c)) continue;
+      rest.clear();
+      result_->kind = LineResult::Kind::Cancelled;
+    }
+    if (signals.interrupted()) result_->kind = LineResult::Kind::Cancelled;
   }
 
   // Handles the request of the last key.
