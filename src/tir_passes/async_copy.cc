@@ -7,6 +7,9 @@
 // other value and T.ptx_ldg32, which overwrites it if the condition holds.
 #include <fmt/format.h>
 
+#include <cmath>
+#include <unordered_set>
+
 #include "rldb/ir/intrinsic/choice.h"
 #include "rldb/ir/intrinsic/device.h"
 #include "rldb/ir/scalar.h"
@@ -29,7 +32,7 @@ bool is_global(std::string_view scope) { return scope.empty() || scope == "globa
 bool is_zero(const Expr* e) {
   const auto* all = as<Broadcast>(e);
   const auto* f = as<FloatImm>(all ? all->value : e);
-  return f && f->value == 0;
+  return f && f->value == 0 && !std::signbit(f->value);  // a copy fills with +0
 }
 
 // The first of the elements that an index names, if they lie side by side; null otherwise.
@@ -111,6 +114,10 @@ class GlobalLoads : public Rewriter {
   using Rewriter::Rewriter;
 
   const Stmt* run(const Stmt* body) {
+    walk(body, [&](const Node* n) {
+      if (const auto* store = as<BufferStore>(n)) written_.insert(store->buffer->data);
+      return !isa<Expr>(n);
+    });
     const Stmt* made = rewrite(body);
     if (!predicate_) return made;
     const Stmt* const parts[] = {ctx_.alloc_buffer(predicate_), ctx_.alloc_buffer(places_), made};
@@ -134,6 +141,7 @@ class GlobalLoads : public Rewriter {
     // it for one where it does.
     if (!read || read->indices.size() != 1 || s->indices.size() != 1 || read->predicate) return nullptr;
     if (!is_global(read->buffer->scope) || !is_pure_value(read->indices[0])) return nullptr;
+    if (written_.contains(read->buffer->data)) return nullptr;  // the load is for memory that stays as it is
     if (s->buffer->dtype != DType::Float(32) || read->buffer->dtype != DType::Float(32)) return nullptr;
     if (read->indices[0]->dtype() != DType::Int(32) || s->indices[0]->dtype() != DType::Int(32)) return nullptr;
     make_buffers();
@@ -158,6 +166,7 @@ class GlobalLoads : public Rewriter {
     predicate_ = ctx_.buffer("predicate", one, DType::Bool(), "local");
   }
 
+  std::unordered_set<const Var*> written_;  // pointers
   const Buffer* places_ = nullptr;
   const Buffer* predicate_ = nullptr;
 };

@@ -4,6 +4,7 @@
 // Left as they are: functions that are directly or indirectly recursive, that take buffers (a pointer may be passed),
 // that are blocks, that return in their middle, and those of another target than the caller's. A call within an
 // expression stays.
+#include <algorithm>
 #include <map>
 #include <unordered_set>
 
@@ -11,6 +12,7 @@
 #include "rldb/ir/equal.h"
 #include "rldb/ir/intrinsic/control.h"
 #include "rldb/ir/intrinsic/device.h"
+#include "rldb/ir/intrinsic/host.h"
 #include "rldb/ir/walk.h"
 #include "rldb/tir_passes/inline_kernel.h"
 #include "rldb/tir_passes/prim_funcs.h"
@@ -100,9 +102,22 @@ class Calls : public Rewriter {
     if (!callee) return default_stmt(s);
     UniqueNames names("_");
     Body body(ctx_, names);
-    for (std::size_t i = 0; i < call->args.size(); ++i) body.put(callee->params[i].var, call->args[i]);
+    std::vector<const Stmt*> parts;
+    for (std::size_t i = 0; i < call->args.size(); ++i) {
+      const Var* param = callee->params[i].var;
+      const Expr* argument = call->args[i];
+      // An argument that reads memory or has an effect is computed once, before the body.
+      if (as<PrimType>(param->type) && !is_pure_value(argument)) {
+        const Var* bound = ctx_.var(param->name, param->type);
+        parts.push_back(ctx_.bind(bound, cast_to(ctx_, param->dtype(), argument)));
+        argument = bound;
+      }
+      body.put(param, argument);
+    }
     const Stmt* made = rewrite(body.rewrite(callee->body));
-    if (made) ctx_.set_origin(made, s);
+    parts.push_back(made ? made : no_op(ctx_));
+    made = ctx_.seq_stmt(parts);
+    ctx_.set_origin(made, s);
     return made;
   }
 
@@ -113,7 +128,18 @@ class Calls : public Rewriter {
     if (found == inlinable_.end() || found->second->params.size() != call->args.size()) return nullptr;
     const Attr* theirs = find_attr(found->second->attrs, kTargetAttr);
     const Attr* ours = find_attr(caller_->attrs, kTargetAttr);
-    return theirs && ours && !attr_equal(theirs, ours) ? nullptr : found->second;
+    if (theirs && ours && !attr_equal(theirs, ours)) return nullptr;
+    for (const Expr* argument : call->args)
+      if (!as<PrimType>(argument->type) || argument->dtype().is_handle())
+        if (!is_plain_pointer(argument)) return nullptr;
+    return found->second;
+  }
+  // A variable, or the address of an element whose indices read nothing.
+  static bool is_plain_pointer(const Expr* e) {
+    const auto* call = is_call_of(e, intrin::AddressOf) ? as<Call>(e) : nullptr;
+    const auto* load = call ? as<BufferLoad>(call->args[0]) : nullptr;
+    if (!load) return isa<Var>(e);
+    return std::all_of(load->indices.begin(), load->indices.end(), [](const Expr* i) { return is_pure_value(i); });
   }
 
   const PrimFuncs& inlinable_;

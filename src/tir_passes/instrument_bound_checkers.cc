@@ -56,11 +56,12 @@ class Accesses {
   }
 
  private:
-  // Behind a T.if_then_else, which may guard what it reads, nothing is checked.
+  // Behind a T.if_then_else, which may guard what it reads, nothing is checked; behind a T.Let, whose variable a
+  // condition outside of it cannot name, neither.
   void reads(const Expr* e) {
     walk(e, [&](const Node* n) {
       const auto* part = as<Expr>(n);
-      guarded_ = guarded_ || (part && is_call_of(part, intrin::IfThenElse));
+      guarded_ = guarded_ || (part && (isa<LetExpr>(part) || is_call_of(part, intrin::IfThenElse)));
       if (const auto* load = as<BufferLoad>(n)) access(load->buffer, load->indices);
       return part != nullptr;
     });

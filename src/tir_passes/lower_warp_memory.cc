@@ -66,7 +66,9 @@ class WarpMemory : public Rewriter {
     const Spread* spread = store ? spread_of(store->buffer) : nullptr;
     if (!spread) return made;
     store = as<BufferStore>(made);
-    const Expr* place = split(*spread, store->indices[0]).first;
+    const auto [place, thread] = split(*spread, store->indices[0]);
+    if (!analyzer_.prove_equal(thread, spread->thread))
+      return refuse(s, fmt::format("a store to `{}` may be to an element of another thread", spread->buffer->name));
     return ctx_.store(spread->local, store->value, {{place}}, store->predicate);
   }
 
@@ -163,7 +165,7 @@ class WarpMemory : public Rewriter {
       if (!extent || *extent < 1 || *extent > warp_ || warp_ % *extent != 0)
         refuse(s, fmt::format("the extent of threadIdx.x must divide the size of a warp, which is {}", warp_));
       else if (out.thread && out.thread != thread)
-        refuse(s, "threadIdx.x is launched twice: run UnifyThreadBinding first");
+        refuse(s, fmt::format("{} is launched twice: run UnifyThreadBinding first", kThreadIdxX));
       else
         out.thread = thread, out.width = *extent;
       return refused.empty();

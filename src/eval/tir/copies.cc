@@ -43,6 +43,10 @@ Result<std::byte*> TirMachine::Impl::memory_at(const ir::Expr* pointer, const ir
 Result<Unit> TirMachine::Impl::copy_to_shared(const ir::Call* c) {
   if (c->args.size() != 5 && c->args.size() != 6)
     return fail(ErrorKind::Unsupported, fmt::format("the evaluator has no meaning for `{}`", ir::print_expr(c)));
+  if (watcher)
+    return fail(ErrorKind::Unsupported,
+                fmt::format("sanitizers do not see what `{}` reads: check the program before InjectPTXAsyncCopy",
+                            ir::print_expr(c)));
   RLDB_TRY(const std::int64_t bytes, expr().integer(c->args[4]));
   if (bytes != 4 && bytes != 8 && bytes != 16)
     return fail(ErrorKind::Raised,
@@ -59,7 +63,6 @@ Result<Unit> TirMachine::Impl::copy_to_shared(const ir::Call* c) {
   } else {
     std::memset(to, 0, std::size_t(bytes));
   }
-  if (watcher) watcher->stored(to, std::size_t(bytes));
   return Unit{};
 }
 

@@ -96,8 +96,6 @@ bool PromptSignals::arrived() const {
   return g_ended_by || g_interrupted || g_suspended || g_resized || g_continued;
 }
 
-bool PromptSignals::interrupted() const { return arrived() && g_interrupted; }
-
 PromptEvent PromptSignals::wait(int timeout_ms, int other) {
   const timespec timeout{timeout_ms / 1000, (timeout_ms % 1000) * 1'000'000L};
   while (!arrived()) {

@@ -56,7 +56,7 @@ class TerminalEditor : public LineEditor {
     std::fflush(stdout);
     PromptSignals signals;
     RawMode raw(keys_.bracketed_paste);
-    std::optional<InterruptAsKey> in_order(std::in_place);
+    const InterruptAsKey in_order;
     raw_ = &raw;
     fill_panes();
     begin_row();
@@ -68,8 +68,6 @@ class TerminalEditor : public LineEditor {
     feed(take_typed_ahead());
     if (!result_) show();
     while (!result_) step(signals);
-    in_order.reset();  // from now on ^C interrupts the entry
-    if (result_->kind == LineResult::Kind::Entry) keep_rest(signals);
     return std::move(*result_);
   }
 
@@ -170,22 +168,6 @@ class TerminalEditor : public LineEditor {
       serve();
     }
     typed_ahead() = keys.substr(i) + typed_ahead();
-  }
-
-  // Keys that were typed behind the entry while ^C was one of them: they are the next entry's, but a ^C among them
-  // takes the entry back, as a signal would interrupt it. A shell command is given them itself.
-  void keep_rest(const PromptSignals& signals) {
-    constexpr std::size_t kMost = 4096;  // what a terminal holds
-    if (result_->text.find_first_not_of(" \t") == result_->text.find('!')) return;
-    std::string& rest = typed_ahead();
-    char c = 0;
-    while (rest.size() < kMost && !signals.interrupted() && ::read(STDIN_FILENO, &c, 1) == 1) {
-      rest += c;
-      if (!InterruptAsKey::is(c)) continue;
-      rest.clear();
-      result_->kind = LineResult::Kind::Cancelled;
-    }
-    if (signals.interrupted()) result_->kind = LineResult::Kind::Cancelled;
   }
 
   // Handles the request of the last key.

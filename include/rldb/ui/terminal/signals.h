@@ -39,7 +39,6 @@ class PromptSignals {
   PromptEvent wait(int timeout_ms = -1, int other = -1);
   // Has a signal arrived that `wait` would report?
   bool arrived() const;
-  bool interrupted() const;  // by a ^C that is a signal
   // Stops the process as ^Z does, and returns when it continues.
   void stop();
 

@@ -60,8 +60,15 @@ ir::DType constant_dtype(const std::vector<Val>& numbers) {
   return bools ? ir::DType::Bool() : ir::DType::Int(32);
 }
 
+// A literal of 2^63 and more is the negative integer of the same bits.
+bool is_large_literal(const Val& v, Node at) {
+  const std::string_view text = (v.cst ? v.cst : at).text();
+  return v.integer < 0 && text.find_first_not_of("0123456789abcdefABCDEFxXoO_") == std::string_view::npos;
+}
+
 // Whether an integer is one of the dtype's values; of floats any is.
-bool is_value_of(ir::DType dtype, std::int64_t i) {
+bool is_value_of(ir::DType dtype, std::int64_t i, bool large) {
+  if (large) return !dtype.is_integral() || dtype == ir::DType::UInt(64);
   if (dtype.is_uint()) return i >= 0 && (dtype.bits >= 63 || i < std::int64_t(1) << dtype.bits);
   if (!dtype.is_int() || dtype.bits >= 64) return true;
   const std::int64_t end = std::int64_t(1) << (dtype.bits - 1);
@@ -71,12 +78,14 @@ bool is_value_of(ir::DType dtype, std::int64_t i) {
 // False after a report of an error. Without a dtype TVM has NumPy make an int64, and casts it; with one NumPy refuses.
 bool check_range(Reader& r, const std::vector<Val>& numbers, ir::DType dtype, bool is_given, Node at) {
   for (const Val& v : numbers) {
-    if (!v.is(ValKind::Int) || is_value_of(dtype, v.integer)) continue;
+    const bool large = v.is(ValKind::Int) && is_large_literal(v, at);
+    if (!v.is(ValKind::Int) || is_value_of(dtype, v.integer, large)) continue;
+    const std::string number = large ? std::to_string(std::uint64_t(v.integer)) : std::to_string(v.integer);
     if (is_given) {
-      r.error(at, diag::ConstantOutOfRange, v.integer, to_string(dtype));
+      r.error(at, diag::ConstantOutOfRange, number, to_string(dtype));
       return false;
     }
-    r.report(at.span(), source::message(diag::ConstantWraps, v.integer, to_string(dtype), std::int32_t(v.integer)));
+    r.report(at.span(), source::message(diag::ConstantWraps, number, to_string(dtype), std::int32_t(v.integer)));
     return true;
   }
   return true;
