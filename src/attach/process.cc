@@ -6,6 +6,7 @@
 #include <cstddef>
 
 #include "rldb/support/cancel.h"
+#include "rldb/support/take_cancel.h"
 
 namespace rldb::attach {
 
@@ -130,7 +131,7 @@ Outcome Process::go(Going& going) {
       if (auto outcome = arrived(going, e.thread)) return *std::move(outcome);
       tracer_->resume_thread(e.thread);
     }
-    if (support::cancel_flag().exchange(false)) return stop(going, StopReason::Interrupted);
+    if (support::take_cancel(support::cancel_flag())) return stop(going, StopReason::Interrupted);
   }
 }
 

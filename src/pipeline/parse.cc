@@ -101,17 +101,20 @@ class Parser {
     support::poll();
     Piece name = word();
     if (name.begin == name.end) return wrong("expected a pass name");
-    // `relax.transform.FuseOps`: the Python module does not matter.
+    // `relax.transform.FuseOps`: the Python module matters only where two have a pass of one name.
+    const std::size_t begin = name.begin;
     while (at_ < end_ && text_[at_] == '.') {
       ++at_;
       name = word();
     }
+    const Piece with_module{begin, name.end};
     std::vector<WrittenArgument> given;
     skip_blanks();
     if (at_ < end_ && (text_[at_] == '(' || text_[at_] == '{')) RLDB_TRY_VOID(arguments(given));
     if (text(name) == kSequential) return sequence(name, given, out);
     if (text(name) == kGetPipeline) return pipeline_of(name, given, out);
-    if (const PassRow* pass = table_.find(text(name))) {
+    const PassRow* qualified = table_.find(text(with_module));
+    if (const PassRow* pass = qualified ? qualified : table_.find(text(name))) {
       RLDB_TRY(Arguments read, checked(*pass, given));
       out.push_back({pass, std::move(read)});
       return support::Unit{};

@@ -2,6 +2,7 @@
 // was parsed, typed, verified and evaluated.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "rldb/eval/eval.h"
@@ -47,6 +48,7 @@ class SessionNames final : public frontend::OuterNames {
       if (!symbols_.find(name)) {
         if (v->value.is(ValueKind::Int)) return ctx_.i64(v->value.as_int());
         if (v->value.is(ValueKind::Bool)) return ctx_.bool_imm(v->value.as_int() != 0);
+        if (v->value.is(ValueKind::Float)) return ctx_.float_imm(runtime::DType::Float(64), v->value.as_float());
       }
       return v->var;
     }
@@ -190,6 +192,23 @@ struct Session::EntryValues {
   }
 };
 
+// The machine computes booleans as integers.
+static Value with_booleans(const ir::Type* type, const Value& v) {
+  const auto* scalar = ir::as<ir::PrimType>(type);
+  if (scalar && scalar->dtype.is_bool() && v.is(ValueKind::Int)) return Value::of_bool(v.as_int() != 0);
+  const auto* tuple = ir::as<ir::TupleType>(type);
+  if (!tuple || !v.is(ValueKind::Tuple) || v.as_tuple().fields.size() != tuple->fields.size()) return v;
+  if (std::none_of(tuple->fields.begin(), tuple->fields.end(), [](const ir::Type* t) {
+        const auto* p = ir::as<ir::PrimType>(t);
+        return (p && p->dtype.is_bool()) || ir::as<ir::TupleType>(t);
+      }))
+    return v;
+  std::vector<Value> fields;
+  for (std::size_t i = 0; i < tuple->fields.size(); ++i)
+    fields.push_back(with_booleans(tuple->fields[i], v.as_tuple().fields[i]));
+  return Value::of_tuple(std::move(fields));
+}
+
 // Runs `value` as the body of a function whose parameters are the session values it mentions.
 std::optional<Value> Session::evaluate(const ir::SeqExpr* value, const ir::Module* module, const EntryValues& values,
                                        source::Span span, const EntryRunner& run, Diagnostics& out) {
@@ -218,10 +237,13 @@ std::optional<Value> Session::evaluate(const ir::SeqExpr* value, const ir::Modul
   const ir::Module* reached = ir::reachable_from(*ctx_, builder.build(), roots);
   auto built = build_module(reached, out);
   if (!built) return std::nullopt;
-  if (run && reached->entries.size() > 1) return run(std::move(built), kEntryFunction, args);
-  RunResult result = run_build(*built, kEntryFunction, args, out);
-  if (!result.ok) return std::nullopt;
-  return std::move(result.value);
+  std::optional<Value> made;
+  if (run && reached->entries.size() > 1) {
+    made = run(std::move(built), kEntryFunction, args);
+  } else if (RunResult result = run_build(*built, kEntryFunction, args, out); result.ok) {
+    made = std::move(result.value);
+  }
+  return made ? std::optional(with_booleans(value->type, *made)) : std::nullopt;
 }
 
 namespace {

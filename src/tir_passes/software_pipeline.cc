@@ -23,7 +23,6 @@ using namespace ir;
 
 namespace {
 
-constexpr std::string_view kAsyncScope = "async_scope";
 constexpr std::string_view kCommitScope = "async_commit_queue_scope";
 
 const BufferRegion* find_region(Span<BufferRegion> regions, const Buffer* b) {

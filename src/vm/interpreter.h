@@ -7,6 +7,7 @@
 
 #include <limits>
 
+#include "rldb/support/take_cancel.h"
 #include "rldb/vm/machine.h"
 #include "vm/link.h"
 
@@ -182,7 +183,7 @@ Outcome Interpreter::run(const Policy& policy, std::uint64_t budget) {
     const Pc pc = frame->pc;
     const Decoded& d = code[pc.value()];
     if (d.checks_interrupt && interrupt && interrupt->load(std::memory_order_relaxed)) {
-      interrupt->store(false);
+      (void)support::take_cancel(*interrupt);
       bool keep = m_.at_stop_;
       Outcome o = stopped(StopReason::Interrupted);
       m_.at_stop_ = keep;

@@ -4,6 +4,7 @@
 #include "frontend/frontend_helper.h"
 #include "rldb/frontend/entry_tree.h"
 #include "rldb/frontend/parse.h"
+#include "rldb/support/take_cancel.h"
 
 using rldb::frontend::testing::Reading;
 
@@ -48,6 +49,14 @@ void survives(const std::string& text) {
 }
 
 }  // namespace
+
+TEST_CASE("a text is read after a run that took the request to end it") {
+  namespace support = rldb::support;
+  support::request_cancel(support::CancelCause::Timeout);
+  CHECK(support::take_cancel(support::cancel_flag()));
+  CHECK(Reading(kProgram).result.ok);
+  support::clear_cancel();
+}
 
 TEST_CASE("a program that is cut anywhere") {
   const std::string text = kProgram;

@@ -9,6 +9,26 @@ using namespace rldb;
 using frontend::testing::Reading;
 using frontend::testing::round_trip;
 
+TEST_CASE("bit operations of literals and the likelihood of one are folded while they are read, as in TVM") {
+  Reading r(R"(
+@T.prim_func(s_tir=True)
+def f(A: T.Buffer((16,), "int32"), B: T.Buffer((16,), "uint8")):
+    for i in range(16):
+        if T.likely(T.bool(True)):
+            A[i] = T.bitwise_and(T.int32(12), T.int32(10)) + (T.int32(1) << T.int32(4)) + T.bitwise_xor(T.int32(3), 5)
+        A[i] = T.shift_right(i, 0) + T.shift_left(T.int32(1), T.int32(31)) + (T.int32(-8) >> 1)
+        A[i] = T.bitwise_or(i, 3)
+        B[i] = T.bitwise_and(T.uint8(12), T.uint8(10))
+)");
+  REQUIRE_MESSAGE(r.result.ok, r.rendered());
+  const std::string text = ir::print(r.result.module);
+  CHECK(text.find("if T.bool(True)") != std::string::npos);
+  CHECK(text.find("A[i] = 30\n") != std::string::npos);
+  CHECK(text.find("A[i] = i + -2147483648 + -4\n") != std::string::npos);
+  CHECK(text.find("A[i] = T.bitwise_or(i, 3)\n") != std::string::npos);
+  CHECK(text.find("B[i] = T.bitwise_and(T.uint8(12), T.uint8(10))") != std::string::npos);
+}
+
 TEST_CASE("the root block is made when a function holds blocks, and only then") {
   Reading r(R"(
 @I.ir_module

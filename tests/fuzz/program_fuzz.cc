@@ -1,8 +1,9 @@
 // Fuzz target: a module that parses without errors goes through passes in random order, verified after each, and runs
-// on the three engines before and after them; values are compared.
+// on the three engines before and after them; values are compared. Whatever the passes make is printed and read back.
 #include <fmt/format.h>
 
 #include "fuzz/mutate.h"
+#include "rldb/repro/roundtrip.h"
 #include "rldb/session/session.h"
 #include "rldb/source/diagnostic_pipeline.h"
 #include "rldb/support/cancel.h"
@@ -51,7 +52,7 @@ Ran run(Session& session, Engine engine, std::string_view function, const std::v
   Ran ran{result.ok, !result.ok && !result.fault, result.value, {}};
   for (const source::Diagnostic& d : found.all())
     if (d.severity == source::Severity::Error) ran.error += d.message + "; ";
-  support::poll();
+  support::poll_cause();  // a run that was stopped is none
   return ran;
 }
 
@@ -120,6 +121,10 @@ std::string run_passes(Session& session, const std::vector<Function>& functions,
     if (std::string broken = run_pass(session, pass, applied); !broken.empty()) return broken;
   }
   if (applied.empty()) return {};
+  source::Diagnostics found;
+  if (std::string wrong = repro::roundtrip(session, session.options().print, found); !wrong.empty())
+    return fmt::format("the text after {} does not read back: {}{}", applied, wrong,
+                       found.all().empty() ? "" : ": " + found.all()[0].message);
   for (const Function& f : functions) {
     if (!ir::isa<ir::Function>(session.module()->find(f.name)) || parameters(session, f.name) != f.params) continue;
     if (f.name.ends_with("transform_params")) continue;  // LiftTransformParams adds to one that there is

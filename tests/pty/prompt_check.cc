@@ -1,11 +1,13 @@
-// The prompt's behaviour with its terminal and with signals: rldb_prompt_check RLDB. The last line is `N passed, N
-// failed`.
+// The prompt's behaviour with its terminal and with signals: rldb_prompt_check RLDB [--runs=N] [--bytes]. `--runs`: all
+// of it that many times, to find what fails now and then; `--bytes`: one byte of the keys in each write. The last line
+// is `N passed, N failed`.
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -585,16 +587,8 @@ void check_slow_terminal(const std::string& program) {
   check(p.leaves_with(0), "^C in the middle of a long text loses nothing", p.terminal.said());
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  if (argc != 2) {
-    std::fprintf(stderr, "usage: rldb_prompt_check RLDB\n");
-    return 2;
-  }
-  std::setvbuf(stdout, nullptr, _IOLBF, 0);
-  const std::string rldb = fs::absolute(argv[1]);
-  check_keys(argv[1]);
+void check_all(const std::string& rldb) {
+  check_keys(rldb);
   check_screen(rldb);
   check_hints(rldb);
   check_pager(rldb);
@@ -604,13 +598,38 @@ int main(int argc, char** argv) {
   check_modes(rldb);
   check_history(rldb);
   check_dumb(rldb);
-  check_ends(argv[1]);
-  check_resume(argv[1]);
-  check_drop(argv[1]);
-  check_resume_of_loop(argv[1]);
-  check_many_killed(argv[1]);
+  check_ends(rldb);
+  check_resume(rldb);
+  check_drop(rldb);
+  check_resume_of_loop(rldb);
+  check_many_killed(rldb);
   check_hostile_text(rldb);
-  check_slow_terminal(argv[1]);
+  check_slow_terminal(rldb);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int runs = 1;
+  bool good = argc >= 2;
+  for (int i = 2; i < argc; ++i) {
+    const std::string_view option = argv[i];
+    if (option == "--bytes")
+      Terminal::set_piece(1);
+    else if (option.starts_with("--runs="))
+      runs = std::atoi(argv[i] + 7);
+    else
+      good = false;
+  }
+  if (!good) {
+    std::fprintf(stderr, "usage: rldb_prompt_check RLDB [--runs=N] [--bytes]\n");
+    return 2;
+  }
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
+  for (int i = 1; i <= runs; ++i) {
+    check_all(fs::absolute(argv[1]));
+    if (runs > 1) std::printf("run %d: %d passed, %d failed\n", i, g_passed, g_failed);
+  }
   std::printf("%d passed, %d failed\n", g_passed, g_failed);
   return g_failed == 0 ? 0 : 1;
 }

@@ -15,6 +15,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <string_view>
+#include <utility>
 
 namespace rldb::pty {
 
@@ -93,6 +95,8 @@ bool Terminal::pump(int milliseconds) {
   return true;
 }
 
+std::size_t Terminal::piece_ = 256;
+
 bool Terminal::send(const std::string& keys) {
   std::size_t done = 0;
   const double deadline = now() + 20;
@@ -100,7 +104,7 @@ bool Terminal::send(const std::string& keys) {
     while (pump(0)) {
     }
     if (!running() || now() > deadline) return false;
-    const ssize_t n = ::write(master_, keys.data() + done, std::min<std::size_t>(keys.size() - done, 256));
+    const ssize_t n = ::write(master_, keys.data() + done, std::min(keys.size() - done, piece_));
     if (n > 0)
       done += std::size_t(n);
     else
@@ -121,8 +125,7 @@ bool Terminal::wait_for_after(const std::string& first, const std::string& text,
     const double left = deadline - now();
     if (left <= 0) return false;
     if (!pump(int(std::min(left, 0.05) * 1000) + 1) && !running()) {
-      while (pump(0)) {
-      }
+      read_last_words();
       return there();
     }
   }
@@ -154,9 +157,22 @@ bool Terminal::running() {
 std::optional<int> Terminal::ended(double seconds) {
   const double deadline = now() + seconds;
   while (running() && now() < deadline) pump(5);
-  while (status_ && pump(0)) {  // its last words
-  }
+  if (status_) read_last_words();
   return status_;
+}
+
+// The kernel passes on what was written from a queue of its own, after the program has ended too: what we write behind
+// it comes last.
+void Terminal::read_last_words() {
+  constexpr std::string_view kMark = "\036\036";
+  if (std::exchange(heard_all_, true)) return;
+  ::fcntl(slave_, F_SETFL, ::fcntl(slave_, F_GETFL) | O_NONBLOCK);
+  while (pump(0)) {
+  }
+  if (::write(slave_, kMark.data(), kMark.size()) != ssize_t(kMark.size())) return;
+  const double deadline = now() + 5;
+  while (!said_.ends_with(kMark) && now() < deadline) pump(10);
+  if (said_.ends_with(kMark)) said_.resize(said_.size() - kMark.size());
 }
 
 termios Terminal::modes() const {

@@ -31,6 +31,8 @@ class Terminal {
   Terminal(const Terminal&) = delete;
   Terminal& operator=(const Terminal&) = delete;
 
+  // How many bytes a write of keys has at most: with 1 the program sees them one by one, of every terminal from now on.
+  static void set_piece(std::size_t bytes) { piece_ = bytes; }
   // Types keys; reads output meanwhile. False: the program has ended.
   bool send(const std::string& keys);
   // Reads until `text` has been output since the last `forget`, or the time is up.
@@ -52,12 +54,15 @@ class Terminal {
 
  private:
   bool pump(int milliseconds);
+  void read_last_words();
+  static std::size_t piece_;
   int master_ = -1;
   int slave_ = -1;  // kept open: the modes outlive the program
   pid_t child_ = 0;
   std::optional<int> status_;
   termios first_modes_{};
   std::string said_;
+  bool heard_all_ = false;
 };
 
 bool same_modes(const termios& a, const termios& b);

@@ -381,6 +381,19 @@ TEST_CASE("literals: tensors") {
   check("2xfloat8_e4m3fn=1,448", {2}, *parse_dtype("float8_e4m3fn"), {1, 448});
 }
 
+TEST_CASE("fields of a tuple may be cut at commas where a tensor is among them") {
+  const Value two = good(parse_value_literal("(2xf32=ones, 3)"));
+  REQUIRE(two.as_tuple().fields.size() == 2);
+  CHECK(two.as_tuple().fields[0].as_tensor().shape() == std::vector<std::int64_t>{2});
+  CHECK(two.as_tuple().fields[1].as_int() == 3);
+  // A tensor takes as many numbers as it has elements.
+  CHECK(good(parse_value_literal("(2xf32=1, 2, 3)")).as_tuple().fields.size() == 2);
+  CHECK(good(parse_value_literal("(i32=1, 2xi32=[4, 5], (f32=1; 2), shape(1, 2))")).as_tuple().fields.size() == 4);
+  CHECK(good(parse_value_literal("(2xf32=zeros,)")).as_tuple().fields.size() == 1);
+  CHECK(good(parse_value_literal("(2xf32=1, 2)")).is(ValueKind::Tensor));
+  CHECK(!parse_value_literal("(2xf32=1)").ok());
+}
+
 TEST_CASE("literals: other values") {
   CHECK(good(parse_value_literal("7")).as_int() == 7);
   CHECK(good(parse_value_literal("-7")).as_int() == -7);

@@ -6,6 +6,7 @@
 
 #include "rldb/ir/intrinsic/control.h"
 #include "rldb/ir/printer.h"
+#include "rldb/ir/profile_mark.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/threads.h"
 #include "rldb/ir/walk.h"
@@ -75,7 +76,7 @@ void HostWalk::walk(const ir::Stmt* s) {
   } else if (const auto* e = as<ir::Evaluate>(s)) {
     const bool nothing = ir::const_int(e->value).has_value() || (ir::is_call_of(e->value, ir::intrin::Ret) &&
                                                                  ir::is_const(as<ir::Call>(e->value)->args[0], 0));
-    if (!nothing) unscheduled(e);
+    if (!nothing && !ir::is_profile_mark(e->value)) unscheduled(e);
   } else {
     unscheduled(s);
   }

@@ -12,7 +12,7 @@
 #include "rldb/bytecode/builtin/memory.h"
 #include "rldb/bytecode/builtin/value.h"
 #include "rldb/runtime/unused_contents.h"
-#include "rldb/support/cancel.h"
+#include "rldb/support/take_cancel.h"
 #include "rldb/vm/instruction_set.h"
 #include "rldb/vm/partial_snapshot.h"
 
@@ -207,7 +207,7 @@ SkimEnd run_to(const Run& run, vm::Machine& m, std::uint64_t end, SkimHook& hook
   while (hook.apply_changes(m)) {
     if (m.instructions() >= end) return SkimEnd::Done;
     // As a machine takes it: a step backward that is interrupted is made again (protocol/dap).
-    if (support::cancel_flag().exchange(false)) return SkimEnd::Interrupted;
+    if (support::take_cancel(support::cancel_flag())) return SkimEnd::Interrupted;
     const vm::Outcome o = m.step(run.changes().next(m.instructions(), end) - m.instructions(), hook);
     if (was_interrupted(o)) return SkimEnd::Interrupted;
     if (hook.refused() || !o.stopped()) return SkimEnd::Refused;

@@ -6,6 +6,7 @@
 #include "rldb/eval/access_watcher.h"
 #include "rldb/ir/empty_nest.h"
 #include "rldb/ir/printer.h"
+#include "rldb/ir/profile_mark.h"
 
 namespace rldb::eval {
 
@@ -323,7 +324,9 @@ Result<Unit> TirMachine::Impl::evaluate(const ir::Expr* e) {
     return pop_after(Unit{});
   }
   RLDB_TRY(const bool done, evaluate_lowered(e));
-  if (done) return pop_after(Unit{});
+  if (done || ir::is_profile_mark(e)) return pop_after(Unit{});
+  RLDB_TRY(const bool copied, evaluate_copy(e));
+  if (copied) return pop_after(Unit{});
   RLDB_TRY(const Scalar ignored, expr().eval(e));
   (void)ignored;
   return pop_after(Unit{});

@@ -108,6 +108,14 @@ struct TirMachine::Impl {
   Result<Unit> call_lowered(const ir::Call* c);
   Result<bool> evaluate_lowered(const ir::Expr* e);
 
+  // ---- copies between memories of a device (copies.cc) ----
+  // The place `offset` elements behind the pointer, from which on `bytes` are accessed.
+  Result<std::byte*> memory_at(const ir::Expr* pointer, const ir::Expr* offset, DType element,
+                               std::int64_t bytes) const;
+  Result<Unit> copy_to_shared(const ir::Call* c);
+  Result<Unit> load_if(const ir::Call* c);
+  Result<bool> evaluate_copy(const ir::Expr* e);
+
   // ---- threads (threads.cc) ----
   Result<Unit> enter_threads(const ir::Stmt* s, Activity& top);
   bool is_inside_threads() const;  // below a statement that starts threads

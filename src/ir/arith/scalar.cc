@@ -6,6 +6,8 @@
 
 #include "ir/arith/scalar_fold.h"
 #include "ir/compare/describe.h"
+#include "rldb/ir/intrinsic/bits.h"
+#include "rldb/ir/intrinsic/hint.h"
 #include "rldb/ir/intrinsic/math.h"
 #include "rldb/ir/intrinsic/rounding.h"
 #include "rldb/ir/intrinsic/vector.h"
@@ -263,7 +265,24 @@ const Expr* make_unary(Context& ctx, Intrinsic id, const Expr* x) {
   if (is_rounding(id)) return make_rounding(ctx, id, x);
   if (id == intrin::Fabs) return make_magnitude(ctx, x);
   if (id == intrin::Isnan || id == intrin::Isinf || id == intrin::Isfinite) return make_test(ctx, id, x);
+  if (id == intrin::Likely && isa<IntImm>(x)) return x;
   return ctx.intrin(x->dtype(), id, {x});
+}
+
+const Expr* make_bits(Context& ctx, Intrinsic id, const Expr* a, const Expr* b) {
+  const DType t = a->dtype();
+  const auto *x = as<IntImm>(a), *y = as<IntImm>(b);
+  const bool shifts = id == intrin::ShiftLeft || id == intrin::ShiftRight;
+  if (t.is_int() && t.is_scalar() && t.bits >= 32 && y && (!shifts || (y->value >= 0 && y->value < t.bits))) {
+    if (shifts && y->value == 0) return a;
+    const auto bits = x ? std::uint64_t(x->value) : 0;
+    if (x && id == intrin::BitwiseAnd) return ctx.int_imm(t, x->value & y->value);
+    if (x && id == intrin::BitwiseOr) return ctx.int_imm(t, x->value | y->value);
+    if (x && id == intrin::BitwiseXor) return ctx.int_imm(t, x->value ^ y->value);
+    if (x && id == intrin::ShiftLeft) return ctx.int_imm(t, wrap_to(t, std::int64_t(bits << y->value)));
+    if (x && id == intrin::ShiftRight) return ctx.int_imm(t, x->value >> y->value);
+  }
+  return ctx.intrin(t, id, {a, b});
 }
 
 const Expr* cast_to(Context& ctx, DType dtype, const Expr* e) {

@@ -111,21 +111,34 @@ void Printer::tensor_type_rfc(const TensorType* x) {
   out_ += ']';
 }
 
+// R.DTensor((m, n), "float32", "mesh[0]", "R"); after the first argument that is absent, the others have their names.
 void Printer::distributed_type(const DTensorType* x) {
+  const TensorType* tensor = x->tensor;
   r("DTensor(");
   bool first = true;
-  if (x->tensor->has_shape) {
+  bool named = false;
+  const auto argument = [&](std::string_view name) {
     comma(first);
-    shape_of(x->tensor);
-  }
-  if (!x->tensor->dtype.is_void()) {
+    if (named) out_.append(name) += '=';
+  };
+  if (tensor->has_shape || tensor->shape_var != nullptr) {
     comma(first);
-    dtype_literal(x->tensor->dtype);
+    tensor->has_shape ? shape_of(tensor) : expr(tensor->shape_var);
+  } else {
+    named = true;
   }
-  comma(first);
+  if (!tensor->dtype.is_void()) {
+    argument("dtype");
+    dtype_literal(tensor->dtype);
+  } else {
+    named = true;
+  }
+  argument("device_mesh");
   attr(x->device_mesh);
-  out_ += ", ";
+  argument("placement");
   string_literal(x->placement);
+  if (!tensor->has_shape && tensor->shape_var == nullptr && tensor->ndim != kUnknownNdim)
+    out_ += ", ndim=" + std::to_string(tensor->ndim);
   out_ += ')';
 }
 

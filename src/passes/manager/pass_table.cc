@@ -20,6 +20,9 @@ constexpr Alias kAliases[] = {
     {"VMBuiltinLower", PassId::LowerRuntimeBuiltin},
     {"CallTIRRewritePass", PassId::CallTIRRewrite},
     {"UpdateParamStructInfo", PassId::UpdateParamType},
+    // TVM has two passes of this name, apart by their modules.
+    {"tirx.transform.InlinePrivateFunctions", PassId::InlinePrivatePrimFuncs},
+    {"tir.transform.InlinePrivateFunctions", PassId::InlinePrivatePrimFuncs},
 };
 
 struct NamedPipeline {

@@ -6,6 +6,7 @@
 
 #include "rldb/runtime/copy.h"
 #include "rldb/support/check.h"
+#include "rldb/support/take_cancel.h"
 #include "rldb/support/text.h"
 
 namespace rldb::relay_vm {
@@ -76,7 +77,7 @@ Outcome Interpreter::run(const StopSet* stops, std::uint64_t budget) {
     if (op == Opcode::Invoke || op == Opcode::InvokeClosure || op == Opcode::InvokePacked || op == Opcode::Goto) {
       std::atomic<bool>* flag = program_.env_.interrupt;
       if (flag && flag->load(std::memory_order_relaxed)) {
-        flag->store(false);
+        (void)support::take_cancel(*flag);
         return stopped(StopReason::Interrupted);
       }
     }

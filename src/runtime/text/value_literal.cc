@@ -165,8 +165,8 @@ Result<Value> parse_tensor(std::string_view left, std::string_view right) {
   return from_list(type, right);
 }
 
-// The pieces of a tuple's inside, cut at the `;` of this level.
-std::vector<std::string_view> cut_fields(std::string_view inside) {
+// The pieces of a tuple's inside, cut at the separators of this level.
+std::vector<std::string_view> cut_fields(std::string_view inside, char separator) {
   std::vector<std::string_view> fields;
   int depth = 0;
   bool quoted = false;
@@ -175,9 +175,9 @@ std::vector<std::string_view> cut_fields(std::string_view inside) {
     const char c = inside[i];
     if (c == '"') quoted = !quoted;
     if (quoted) continue;
-    depth += c == '(';
-    depth -= c == ')';
-    if (c == ';' && depth == 0) {
+    depth += c == '(' || c == '[';
+    depth -= c == ')' || c == ']';
+    if (c == separator && depth == 0) {
       fields.push_back(trim(inside.substr(begin, i - begin)));
       begin = i + 1;
     }
@@ -188,14 +188,48 @@ std::vector<std::string_view> cut_fields(std::string_view inside) {
   return fields;
 }
 
+// How many of the pieces cut at commas are one value: `2xf32=1, 2` takes as many as it has elements.
+std::size_t pieces_of_value(std::string_view first) {
+  const std::size_t equals = first.find('=');
+  if (equals == std::string_view::npos) return 1;
+  const auto type = parse_type(trim(first.substr(0, equals)));
+  const std::string_view right = trim(first.substr(equals + 1));
+  double number = 0;
+  if (!type.ok() || !(parse_all(right, number) || right == "True" || right == "False")) return 1;
+  std::size_t count = 1;
+  for (const std::int64_t dim : type->shape)
+    if (dim < 1 || __builtin_mul_overflow(count, std::size_t(dim), &count)) return 1;
+  return count;
+}
+
+// `2xf32=ones, 3`, as Python has tuples: at least one field is a tensor with its type. Empty: it is something else.
+std::vector<std::string_view> fields_by_commas(std::string_view inside) {
+  const std::vector<std::string_view> pieces = cut_fields(inside, ',');
+  std::vector<std::string_view> fields;
+  bool typed = false;
+  for (std::size_t i = 0; i < pieces.size();) {
+    typed = typed || pieces[i].find('=') != std::string_view::npos;
+    const std::size_t last = std::min(i + pieces_of_value(pieces[i]), pieces.size()) - 1;
+    const char* end = pieces[last].data() + pieces[last].size();
+    fields.emplace_back(pieces[i].data(), std::size_t(end - pieces[i].data()));
+    i = last + 1;
+  }
+  if (!typed || (fields.size() == 1 && !inside.ends_with(','))) fields.clear();
+  return fields;
+}
+
 Result<Value> parse_at(std::string_view text, int depth);
 
 Result<Value> parse_tuple(std::string_view inside, int depth) {
   if (depth >= kMaxLiteralDepth) {
     return fail(ErrorKind::Unsupported, fmt::format("tuples nested deeper than {}", kMaxLiteralDepth));
   }
-  const std::vector<std::string_view> texts = cut_fields(inside);
-  if (texts.size() == 1 && texts[0].size() == trim(inside).size()) return parse_at(texts[0], depth + 1);  // no `;`
+  std::vector<std::string_view> texts = cut_fields(inside, ';');
+  if (texts.size() == 1 && texts[0].size() == trim(inside).size()) {  // no `;`
+    const std::string_view whole = texts[0];
+    texts = fields_by_commas(whole);
+    if (texts.empty()) return parse_at(whole, depth + 1);
+  }
   std::vector<Value> fields;
   for (const std::string_view field : texts) {
     RLDB_TRY(Value value, parse_at(field, depth + 1));

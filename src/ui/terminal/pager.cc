@@ -31,14 +31,20 @@ bool waits(int milliseconds) {
   return ::poll(&keys, 1, milliseconds) > 0;
 }
 
-// The bytes of a key: a character, or an escape sequence. nullopt: ^C, or the end of the input.
+// The bytes of a key: a character, or an escape sequence. nullopt: ^C, or the end of the input. Keys behind a ^C are
+// the next entry's.
 std::optional<std::string> read_key() {
-  while (!waits(kLook))
+  do {
     if (support::cancel_flag()) return std::nullopt;
+  } while (!waits(kLook));
   std::string key;
   do {
     char c = 0;
     if (::read(STDIN_FILENO, &c, 1) != 1) return std::nullopt;
+    if (InterruptAsKey::is(c)) {
+      support::request_cancel(support::CancelCause::Interrupt);
+      return std::nullopt;
+    }
     key += c;
     const bool sequence = key[0] == '\033';
     const bool whole = key.size() > 2 && c >= '@' && c <= '~';
@@ -203,8 +209,7 @@ Pager::Answer Pager::answer_of(const std::string& key) {
       {"j", Answer::Line},       {"e", Answer::Line},       {"\x0E", Answer::Line}, {"\033[B", Answer::Line},
       {"\033OB", Answer::Line},  {"g", Answer::Rest},       {"G", Answer::Rest},    {"\033[F", Answer::Rest},
       {"\033OF", Answer::Rest},  {"\033[4~", Answer::Rest}, {"q", Answer::Stop},    {"Q", Answer::Stop},
-      {"\x04", Answer::Stop},    {"\x03", Answer::Stop},    {"/", Answer::Find},    {"n", Answer::Find},
-      {":", Answer::Stop},
+      {"\x04", Answer::Stop},    {"/", Answer::Find},       {"n", Answer::Find},    {":", Answer::Stop},
   };
   for (const Row& row : kRows)
     if (row.key == key) return row.answer;
@@ -226,7 +231,8 @@ void Pager::show_question(bool again) {
 // Keys typed before the page was full are for the next entry: a user who types on has not asked to read page by page.
 Pager::Answer Pager::ask() {
   const RawMode raw(false);
-  if (waits(0)) return Answer::Rest;
+  const InterruptAsKey in_order;
+  if (waits(0) || !typed_ahead().empty()) return Answer::Rest;
   Answer answer = Answer::None;
   for (bool again = false; answer == Answer::None; again = true) {
     show_question(again);

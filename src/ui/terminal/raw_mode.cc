@@ -26,10 +26,22 @@ constexpr std::string_view kShowAlternate = "\033[?1049h\033[H\033[2J", kLeaveAl
 termios g_before, g_raw;
 pid_t g_process = 0;  // owner of the terminal; a child forked meanwhile leaves it alone
 int g_holders = 0;
+int g_interrupt_keys = 0;  // how many want ^C as a key
 bool g_paste = false;
 bool g_alternate = false;
 volatile std::sig_atomic_t g_screen_lost = 0;
 struct sigaction g_actions[kCrashCount];
+
+termios raw_modes() {
+  termios modes = g_raw;
+  if (g_interrupt_keys > 0) modes.c_cc[VINTR] = _POSIX_VDISABLE;
+  return modes;
+}
+
+void set_raw_modes(int when) {
+  const termios modes = raw_modes();
+  ::tcsetattr(STDIN_FILENO, when, &modes);
+}
 
 void restore() {
   if (g_paste) write_terminal("\033[?2004l");
@@ -54,7 +66,7 @@ void on_stop(int signal) {
   const int error = errno;
   restore_terminal();
   stop_process(signal);
-  if (g_holders > 0) ::tcsetattr(STDIN_FILENO, TCSADRAIN, &g_raw);
+  if (g_holders > 0) set_raw_modes(TCSADRAIN);
   if (g_alternate) write_terminal(kShowAlternate);
   g_screen_lost = 1;
   errno = error;
@@ -73,8 +85,7 @@ void hold() {
   action.sa_flags = SA_ONSTACK;
   for (std::size_t i = 0; i < kCrashCount; ++i) ::sigaction(kCrashes[i], &action, &g_actions[i]);
   runtime::foreign_code_has_run();  // kernels look for their handlers again
-  // Type-ahead is kept.
-  ::tcsetattr(STDIN_FILENO, TCSADRAIN, &g_raw);
+  set_raw_modes(TCSADRAIN);         // type-ahead is kept
 }
 
 }  // namespace
@@ -111,14 +122,13 @@ void RawMode::leave() {
 }
 
 InterruptAsKey::InterruptAsKey() {
-  if (g_holders == 0) return;
-  termios modes = g_raw;
-  modes.c_cc[VINTR] = _POSIX_VDISABLE;
-  ::tcsetattr(STDIN_FILENO, TCSANOW, &modes);
+  ++g_interrupt_keys;
+  if (g_holders > 0) set_raw_modes(TCSANOW);
 }
 
 InterruptAsKey::~InterruptAsKey() {
-  if (g_holders > 0) ::tcsetattr(STDIN_FILENO, TCSANOW, &g_raw);
+  --g_interrupt_keys;
+  if (g_holders > 0) set_raw_modes(TCSANOW);
 }
 
 bool InterruptAsKey::is(char key) {

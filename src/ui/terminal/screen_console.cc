@@ -12,6 +12,7 @@
 #include "rldb/support/progress.h"
 #include "rldb/ui/terminal/characters.h"
 #include "rldb/ui/terminal/full_screen.h"
+#include "rldb/ui/terminal/typed_ahead.h"
 #include "rldb/ui/terminal/window_size.h"
 #include "ui/terminal/pager.h"
 #include "ui/terminal/terminal_output.h"
@@ -26,8 +27,14 @@ constexpr std::chrono::milliseconds kWakeEvery{250};
 constexpr WindowSize kLeastPaged{20, 6};  // the smallest terminal on which pages make sense
 constexpr std::string_view kClear = "\r\033[K";
 
+// Keys that were typed before the question come first; they are shown, which the terminal did not do.
 std::optional<std::string> read_terminal_line() {
-  std::string answer;
+  std::string& keys = typed_ahead();
+  const std::size_t end = keys.find_first_of("\r\n");
+  std::string answer = keys.substr(0, end);
+  keys.erase(0, end == std::string::npos ? end : end + 1);
+  write_terminal(end == std::string::npos ? answer : answer + "\n");
+  if (end != std::string::npos) return answer;
   char c = 0;
   while (::read(STDIN_FILENO, &c, 1) == 1) {
     if (c == '\n') return answer;

@@ -1,4 +1,5 @@
-// The editor of a real terminal: reads bytes and signals, passes them to EntryEditor, and shows the entry.
+// The editor of a real terminal: reads bytes and signals, passes them to EntryEditor, and shows the entry. ^C is a key
+// until the entry is accepted.
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -55,6 +56,7 @@ class TerminalEditor : public LineEditor {
     std::fflush(stdout);
     PromptSignals signals;
     RawMode raw(keys_.bracketed_paste);
+    const InterruptAsKey in_order;
     raw_ = &raw;
     fill_panes();
     begin_row();
@@ -124,12 +126,12 @@ class TerminalEditor : public LineEditor {
     end(LineResult::Kind::Cancelled);
   }
 
-  // One byte at a time: bytes after the entry are not ours, and keys typed after a ^C belong to the next entry. The
-  // screen is updated when no more bytes are waiting.
+  // One byte at a time: bytes after the entry or after a ^C belong to the next one. The screen is updated when no more
+  // bytes are waiting.
   void read_keys(const PromptSignals& signals) {
     while (!result_) {
       char c = 0;
-      if (!read_key(signals, c)) break;
+      if (signals.arrived() || !read_byte(c)) break;
       if (InterruptAsKey::is(c)) return cancel();
       const bool more = input_waits();
       editor_.byte(c, more);
@@ -141,9 +143,7 @@ class TerminalEditor : public LineEditor {
     if (!result_ && !editor_.waits_for_paste()) show();
   }
 
-  // A paste has as many bytes as the user likes: the modes are not changed for each.
   void read_paste(const PromptSignals& signals) {
-    const InterruptAsKey ordered;
     while (!result_ && editor_.waits_for_paste() && !signals.arrived()) {
       char c = 0;
       if (!read_byte(c)) return;
@@ -151,12 +151,6 @@ class TerminalEditor : public LineEditor {
       editor_.byte(c, input_waits());
       serve();
     }
-  }
-
-  // False: there is none, or it belongs to the next entry.
-  bool read_key(const PromptSignals& signals, char& c) {
-    const InterruptAsKey ordered;
-    return !signals.arrived() && read_byte(c);
   }
 
   bool read_byte(char& c) {
@@ -167,10 +161,13 @@ class TerminalEditor : public LineEditor {
 
   // Takes keys that others have read.
   void feed(const std::string& keys) {
-    for (std::size_t i = 0; i < keys.size() && !result_; ++i) {
+    std::size_t i = 0;
+    while (i < keys.size() && !result_) {
       editor_.byte(keys[i], i + 1 < keys.size());
+      ++i;
       serve();
     }
+    typed_ahead() = keys.substr(i) + typed_ahead();
   }
 
   // Handles the request of the last key.

@@ -40,7 +40,9 @@ class CookedMode {
 };
 
 // While it lives, ^C is a key like the others, in their order. As a signal it has no place among the keys: one read
-// just as it arrives could be older or newer. A signal that has arrived before is older than all keys that can be read.
+// just as it arrives could be older or newer. It has to live as long as keys are read, not only during each read: the
+// kernel gives up its lock on the terminal within its handling of the signal, so that a change of the modes, and a read
+// after it, may come between a ^C that is already a signal and its arrival.
 class InterruptAsKey {
  public:
   InterruptAsKey();

@@ -1,6 +1,6 @@
-// Keys that their reader did not use: the next entry begins with them. One terminal, one queue; only for the
-// prompt's thread. A ^C drops them, like the input waiting in the terminal. Users: the pager (adds), the line editor
-// (takes).
+// Keys that their reader did not use: the next entry begins with them, or the answer to a question. One terminal, one
+// queue; only for the prompt's thread. A ^C drops them, like the input waiting in the terminal. Users: the pager
+// (adds), the line editor (adds and takes), questions (take).
 #pragma once
 
 #include <string>

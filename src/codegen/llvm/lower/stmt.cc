@@ -7,6 +7,7 @@
 #include "rldb/ir/intrinsic/device.h"
 #include "rldb/ir/intrinsic/host.h"
 #include "rldb/ir/printer.h"
+#include "rldb/ir/profile_mark.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/threads.h"
 #include "rldb/ir/walk.h"
@@ -129,7 +130,7 @@ void Lowering::evaluate(const ir::Expr* e) {
     return_well();
   } else if (ir::is_call_of(e, ir::intrin::TvmCallPacked) || ir::is_call_of(e, ir::intrin::TvmCallCpacked)) {
     call_packed(as<ir::Call>(e), false);
-  } else {
+  } else if (!ir::is_profile_mark(e)) {
     value(e);
   }
 }

@@ -6,6 +6,7 @@
 #include "rldb/ir/intrinsic/device.h"
 #include "rldb/ir/intrinsic/hint.h"
 #include "rldb/ir/printer.h"
+#include "rldb/ir/profile_mark.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/threads.h"
 #include "rldb/tir_passes/memory_scope.h"
@@ -201,6 +202,7 @@ void Emitter::effect(const ir::Evaluate* s) {
     some_left_ = some_left_ || divergent_ > 0;
     return line("return;");
   }
+  if (ir::is_profile_mark(s->value)) return;
   if (row && row->id == ir::intrin::BreakLoop) return line("break;");
   if (row && row->id == ir::intrin::ContinueLoop) return line("continue;");
   if (row && row->id == ir::intrin::TvmStorageSync) {

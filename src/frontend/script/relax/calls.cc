@@ -60,6 +60,37 @@ ir::DType constant_dtype(const std::vector<Val>& numbers) {
   return bools ? ir::DType::Bool() : ir::DType::Int(32);
 }
 
+// A literal of 2^63 and more is the negative integer of the same bits.
+bool is_large_literal(const Val& v, Node at) {
+  const std::string_view text = (v.cst ? v.cst : at).text();
+  return v.integer < 0 && text.find_first_not_of("0123456789abcdefABCDEFxXoO_") == std::string_view::npos;
+}
+
+// Whether an integer is one of the dtype's values; of floats any is.
+bool is_value_of(ir::DType dtype, std::int64_t i, bool large) {
+  if (large) return !dtype.is_integral() || dtype == ir::DType::UInt(64);
+  if (dtype.is_uint()) return i >= 0 && (dtype.bits >= 63 || i < std::int64_t(1) << dtype.bits);
+  if (!dtype.is_int() || dtype.bits >= 64) return true;
+  const std::int64_t end = std::int64_t(1) << (dtype.bits - 1);
+  return i >= -end && i < end;
+}
+
+// False after a report of an error. Without a dtype TVM has NumPy make an int64, and casts it; with one NumPy refuses.
+bool check_range(Reader& r, const std::vector<Val>& numbers, ir::DType dtype, bool is_given, Node at) {
+  for (const Val& v : numbers) {
+    const bool large = v.is(ValKind::Int) && is_large_literal(v, at);
+    if (!v.is(ValKind::Int) || is_value_of(dtype, v.integer, large)) continue;
+    const std::string number = large ? std::to_string(std::uint64_t(v.integer)) : std::to_string(v.integer);
+    if (is_given) {
+      r.error(at, diag::ConstantOutOfRange, number, to_string(dtype));
+      return false;
+    }
+    r.report(at.span(), source::message(diag::ConstantWraps, number, to_string(dtype), std::int32_t(v.integer)));
+    return true;
+  }
+  return true;
+}
+
 void store(std::byte* at, ir::DType dtype, const Val& v) {
   if (v.expr()) {
     if (const auto* f = ir::as<ir::FloatImm>(v.expr())) return runtime::store_double(at, dtype, f->value);
@@ -103,8 +134,10 @@ Val const_call(Reader& r, const CallNode& call) {
   collect_numbers(v, numbers);
   if (const auto* t = ir::as<ir::TensorType>(type); t && !t->dtype.is_void()) dtype = t->dtype;
   if (const auto* t = ir::as<ir::DTensorType>(type)) dtype = t->tensor->dtype;
+  const bool is_given = dtype.has_value();
   if (!dtype) dtype = constant_dtype(numbers);
   if (dtype->is_void() || dtype->is_handle()) return r.error(call.node, diag::UnknownDType, "void");
+  if (!check_range(r, numbers, *dtype, is_given, args.node(0, "value"))) return {};
   auto tensor = runtime::Tensor::empty(shape, *dtype);
   if (!tensor.ok()) return r.error(call.node, diag::BadConstant, tensor.error().message);
   for (std::size_t i = 0; i < numbers.size(); ++i) store((*tensor)->data() + i * dtype->bytes(), *dtype, numbers[i]);

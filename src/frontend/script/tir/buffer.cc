@@ -62,6 +62,26 @@ Val name_variables(Reader& r, const Val& v, Node at, ir::DType dtype) {
   return Val::of(r.at(r.ctx.var(v.text, r.ctx.prim(dtype)), at));
 }
 
+// byte_offset=: the offset of the first element in bytes, where elem_offset= counts elements. Null after a report.
+const ir::Expr* read_byte_offset(Reader& r, const Val& v, Node at, const ir::Buffer& b) {
+  const ir::Expr* bytes = to_scalar(r, v, at);
+  if (bytes && b.elem_offset) r.error(at, diag::OffsetGivenTwice);
+  if (!bytes || b.elem_offset) return nullptr;
+  const ir::Expr* bits = ir::mul(r.ctx, bytes, r.ctx.int_imm(bytes->dtype(), 8));
+  return ir::floor_div(r.ctx, bits, r.ctx.int_imm(bytes->dtype(), b.dtype.bits));
+}
+
+// Places between dimensions, in order.
+bool are_axis_separators(const std::vector<const ir::Expr*>& separators, std::size_t ndim) {
+  std::int64_t before = 0;
+  for (const ir::Expr* e : separators) {
+    const auto at = ir::const_int(e);
+    if (!at || *at < before || *at > std::int64_t(ndim)) return false;
+    before = *at;
+  }
+  return true;
+}
+
 }  // namespace
 
 const ir::Buffer* read_buffer(Reader& r, Arguments& args, std::size_t skip, std::string_view name, Node at,
@@ -129,6 +149,15 @@ const ir::Buffer* read_buffer(Reader& r, Arguments& args, std::size_t skip, std:
       const auto s = exprs_of(r, v, a->node);
       good = good && s;
       if (s) separators = *s;
+      if (s && !are_axis_separators(*s, shape.size())) {
+        r.error(a->node, diag::BadAxisSeparators, shape.size());
+        good = false;
+      }
+    }
+  if (Argument* a = args.find("byte_offset"))
+    if (const Val v = args.value(a); !v.is(ValKind::None)) {
+      b.elem_offset = read_byte_offset(r, v, a->node, b);
+      good = good && b.elem_offset;
     }
   if (Argument* a = args.find("layout"))
     if (const Val v = args.value(a); !v.is(ValKind::None)) b.layout = to_attr(r, v, a->node);

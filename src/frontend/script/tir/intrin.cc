@@ -179,6 +179,12 @@ Val make_intrinsic(Reader& r, const CallNode& call, std::string_view name) {
     }
     p.args = {both->first, both->second};
   }
+  if (const ir::IntrinsicInfo* row = ir::find_intrinsic(name);
+      row && rule == Rule::Match && p.args.size() == 2 && p.attrs.empty() && !p.dtype && !p.type) {
+    const ir::Expr* made = ir::make_bits(r.ctx, row->id, p.args[0], p.args[1]);
+    if (made == p.args[0]) return Val::of(made);
+    if (!ir::isa<ir::Call>(made)) return Val::of(r.at(made, call.node));
+  }
   if ((rule == Rule::DTypeFirst || rule == Rule::DTypeLast) && !p.dtype)
     return r.error(call.node, diag::MissingArgument, "dtype", call.shown());
   const ir::DType usual = usual_dtype(rule, name, p.args);

@@ -291,9 +291,11 @@ Val eval_subscript(Reader& r, Node n) {
   if (object.is(ValKind::Buffer)) return index_buffer(r, object.buffer(), index, n);
   if (object.is_sequence()) return index_sequence(r, object, index, n);
   if (object.is(ValKind::Expr)) return index_expr(r, object, index, n);
-  if (object.is(ValKind::Dict) && index.size() == 1 && index[0].is(ValKind::Str))
+  if (object.is(ValKind::Dict) && index.size() == 1 && index[0].is(ValKind::Str)) {
     for (std::size_t i = 0; i + 1 < object.items.size(); i += 2)
       if (object.items[i].is(ValKind::Str) && object.items[i].text == index[0].text) return object.items[i + 1];
+    return r.error(n.child(Field::Index), diag::NoKey, index[0].text);
+  }
   return r.error(n, diag::NotSubscriptable, describe(r, object));
 }
 

@@ -10,6 +10,7 @@
 #include "rldb/ir/intrinsic/bits.h"
 #include "rldb/ir/intrinsic/math.h"
 #include "rldb/ir/scalar.h"
+#include "rldb/ir/unary.h"
 #include "rldb/ops/arguments.h"
 #include "rldb/source/diagnostic_script_call.h"
 #include "rldb/source/diagnostic_script_relax.h"
@@ -319,8 +320,7 @@ Val scalar_result(Reader& r, Op op, const Val& va, const Val& vb, Node at) {
       r.report(at.span(), std::move(matched).error());
       return {};
     }
-    return Val::of(static_cast<const ir::Expr*>(
-        r.at(r.ctx.intrin(matched->first->dtype(), *intrinsic, {matched->first, matched->second}), at)));
+    return Val::of(r.at(ir::make_bits(r.ctx, *intrinsic, matched->first, matched->second), at));
   }
   return r.error(at, diag::BadOperands, at.text(), describe(r, va), describe(r, vb));
 }

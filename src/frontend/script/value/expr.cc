@@ -35,8 +35,11 @@ static const Val* find_outer(Reader& r, std::string_view name) {
   if (const auto known = r.names.outer.find(std::string(name)); known != r.names.outer.end()) return &known->second;
   const ir::Expr* e = r.env->outer->find(name);
   if (!e) return nullptr;
-  const auto number = ir::const_int(e);  // one of Python's
-  return &r.names.outer.emplace(name, number ? Val::of_int(*number) : Val::of(e)).first->second;
+  // Numbers are those of Python.
+  Val v = Val::of(e);
+  if (const auto* i = ir::as_int(e)) v = i->dtype().is_bool() ? Val::of_bool(i->value != 0) : Val::of_int(i->value);
+  if (const auto* f = ir::as<ir::FloatImm>(e)) v = Val::of_float(f->value);
+  return &r.names.outer.emplace(name, v).first->second;
 }
 
 const Val* find_name(Reader& r, std::string_view name) {
