@@ -106,7 +106,9 @@ Repl::Target Repl::bare_target(std::string_view entry, std::string_view word, st
   // `commands 2` has lines of its own; every other command is on one line.
   const std::string_view line = entry.substr(0, entry.find('\n'));
   if (is_value_name(word) || (rest.empty() && find_bare_verb(word) && is_name_of_program(word))) return script;
-  if (!rest.empty() && frontend::is_syntax(line)) return script;
+  // `print -1`, `print @x.npy`: the word is no operand.
+  const bool signed_argument = find_bare_verb(word) && rest.find_first_of("-+~@") == 0;
+  if (!rest.empty() && !signed_argument && frontend::is_syntax(line)) return script;
   const Command* named = find_command_named(word);
   if (named && (line.size() == entry.size() || (named->flags & kBlock))) return {Kind::Command, named, rest, word};
   if (line.size() != entry.size()) return script;
