@@ -37,6 +37,21 @@ T* make(std::int32_t type_index, std::size_t tail = 0) {
   return made;
 }
 
+// The same where the runtime says, as headers since 0.1.11 do: the memory's way back lies before the object.
+template <class T>
+T* make_by_allocator(std::int32_t type_index) {
+  const TVMFFICustomAllocator* allocator = TVMFFIGetCustomAllocator();
+  T* made = new (allocator->allocate(sizeof(T), alignof(T), type_index, allocator->context)) T();
+  made->head.combined_ref_count = kBothOne;
+  made->head.type_index = type_index;
+  made->head.deleter = [](void* self, int flags) {
+    if (flags & 1) static_cast<T*>(self)->~T(), --g_alive;
+    if (flags & 2) (static_cast<TVMFFIObjectAllocHeader*>(self) - 1)->delete_space(self);
+  };
+  ++g_alive;
+  return made;
+}
+
 TVMFFIAny any_of(TVMFFIObject* o) {
   TVMFFIAny any{};
   any.type_index = o->type_index;
@@ -161,7 +176,22 @@ int call_registered(void*, Args args, std::int32_t count, TVMFFIAny* result) {
   return good;
 }();
 
+// As code that was compiled to be linked with others does.
+int call_linked(void*, Args args, std::int32_t count, TVMFFIAny* result) {
+  return guarded([](Args a, int n) { return int_of(n == 1 ? a[0].v_int64 + 1000 : -1); }, args, count, result);
+}
+[[maybe_unused]] const bool g_linked =
+    TVMFFIEnvModRegisterSystemLibSymbol("__tvm_ffi_linked_in", reinterpret_cast<void*>(&call_linked)) == 0 &&
+    TVMFFIEnvModRegisterSystemLibSymbol("some_constants", nullptr) == 0 &&
+    TVMFFIEnvModRegisterContextSymbol("__test_of_context", reinterpret_cast<void*>(&call_linked)) == 0 &&
+    TVMFFIEnvRegisterCAPI("PyErr_CheckSignals", nullptr) == 0;
+
 }  // namespace
+
+// Set by whoever loads a library after that.
+extern "C" {
+__attribute__((visibility("default"))) void* __test_of_context = nullptr;
+}
 
 #define EXPORT(name)                                                                                \
   static TVMFFIAny do_##name(Args args, int count);                                                 \
@@ -245,7 +275,40 @@ EXPORT(array_total) {
   for (std::int64_t i = 0; i < cell->size; ++i) total += static_cast<const TVMFFIAny*>(cell->data)[i].v_int64;
   return int_of(total);
 }
-EXPORT(counter) { return any_of(&make<CounterObject>(counter_type())->head); }
+EXPORT(counter) { return any_of(&make_by_allocator<CounterObject>(counter_type())->head); }
+EXPORT(wide) {  // aligned more than malloc aligns
+  struct alignas(64) Wide {
+    TVMFFIObject head;
+  };
+  auto* made = make_by_allocator<Wide>(counter_type());
+  const bool aligned = reinterpret_cast<std::uintptr_t>(made) % 64 == 0;
+  release(&made->head);
+  return int_of(aligned);
+}
+EXPORT(version) {
+  TVMFFIVersion v{};
+  TVMFFIGetVersion(&v);
+  return int_of(v.major * 1000000 + v.minor * 1000 + v.patch);
+}
+// The stream that was there, and the one that was set.
+EXPORT(streams) {
+  int one = 0, other = 0;
+  void* before = &other;
+  TVMFFIEnvSetStream(2, 0, &one, &before);
+  const bool good = before == nullptr && TVMFFIEnvGetStream(2, 0) == &one && TVMFFIEnvGetStream(2, 1) == nullptr;
+  TVMFFIEnvSetStream(2, 0, nullptr, &before);
+  return int_of(good && before == &one && TVMFFIEnvGetStream(2, 0) == nullptr);
+}
+// An allocator of its own, and back.
+EXPORT(allocators) {
+  static TVMFFICustomAllocator mine{[](std::size_t, std::size_t, std::int32_t, void*) -> void* { return nullptr; },
+                                    nullptr};
+  TVMFFICustomAllocator* before = TVMFFIGetCustomAllocator();
+  TVMFFISetCustomAllocator(&mine);
+  const bool set = TVMFFIGetCustomAllocator() == &mine;
+  TVMFFISetCustomAllocator(nullptr);
+  return int_of(set && TVMFFIGetCustomAllocator() == before);
+}
 EXPORT(count) {
   if (args[0].type_index != counter_type()) raise("TypeError", "a counter is needed");
   return int_of(++reinterpret_cast<CounterObject*>(args[0].v_obj)->count);
@@ -306,6 +369,8 @@ EXPORT(types_work) {
                 info->type_ancestors[1]->type_index == counter_type() &&
                 info->type_ancestors[0]->type_index == kTVMFFIObject);
 }
+
+EXPORT(context) { return int_of(__test_of_context == reinterpret_cast<void*>(&call_linked)); }
 
 // As TVM_FFI_DLL_EXPORT_INCLUDE_METADATA adds them.
 extern "C" int __tvm_ffi__metadata_volume(void*, const TVMFFIAny*, int32_t, TVMFFIAny* result) {

@@ -51,6 +51,9 @@ enum {
 
 /* ---- DLPack ---- */
 
+/* With dlpack.h, or the header of a library that `rldb build` made, this file comes first or after dlpack.h. */
+#ifndef DLPACK_DLPACK_H_
+#define DLPACK_DLPACK_H_
 typedef struct {
   uint8_t code; /* 0 int, 1 uint, 2 float, 4 bfloat, 6 bool, ... */
   uint8_t bits;
@@ -90,6 +93,7 @@ typedef struct DLManagedTensorVersioned {
   uint64_t flags;
   DLTensor dl_tensor;
 } DLManagedTensorVersioned;
+#endif
 
 typedef int (*DLPackManagedTensorAllocator)(DLTensor* prototype, DLManagedTensorVersioned** out, void* error_ctx,
                                             void (*set_error)(void* error_ctx, const char* kind, const char* message));
@@ -164,6 +168,20 @@ typedef struct {
   void* handle;
 } TVMFFIOpaqueObjectCell;
 
+typedef struct {
+  uint32_t major, minor, patch;
+} TVMFFIVersion;
+
+/* What precedes an object of an allocator: how its memory is given back. */
+typedef struct {
+  void (*delete_space)(void* object);
+} TVMFFIObjectAllocHeader;
+
+typedef struct {
+  void* (*allocate)(size_t size, size_t alignment, int32_t type_index, void* context);
+  void* context;
+} TVMFFICustomAllocator;
+
 /* The cell of an object, e.g. ((DLTensor*)TVMFFICellOf(args[0].v_obj)) of a Tensor. An addition of rldb's. */
 static inline void* TVMFFICellOf(TVMFFIObject* object) { return object + 1; }
 
@@ -213,6 +231,7 @@ int TVMFFITensorToDLPackVersioned(TVMFFIObjectHandle from, DLManagedTensorVersio
 int TVMFFITensorCreateUnsafeView(TVMFFIObjectHandle source, const DLTensor* prototype, TVMFFIObjectHandle* out);
 /* A new tensor of the prototype's shape, dtype and device. */
 int TVMFFIEnvTensorAlloc(DLTensor* prototype, TVMFFIObjectHandle* out);
+/* TVMFFIEnvSetTensorAllocator and TVMFFIEnvGetTensorAllocator are older names of the next two, exported too. */
 int TVMFFIEnvSetDLPackManagedTensorAllocator(DLPackManagedTensorAllocator allocator, int write_to_global,
                                              DLPackManagedTensorAllocator* previous);
 DLPackManagedTensorAllocator TVMFFIEnvGetDLPackManagedTensorAllocator(void);
@@ -260,13 +279,26 @@ const TVMFFITypeAttrColumn* TVMFFIGetTypeAttrColumn(const TVMFFIByteArray* name)
 
 /* ---- surroundings ---- */
 
+/* Of tvm-ffi's C ABI, whose functions are these. */
+void TVMFFIGetVersion(TVMFFIVersion* out);
+/* Where the headers of C++ put their objects; null restores that of rldb. */
+TVMFFICustomAllocator* TVMFFIGetCustomAllocator(void);
+int TVMFFISetCustomAllocator(TVMFFICustomAllocator* allocator);
+
 /* Initialises `*handle` once, also if threads race. */
 int TVMFFIHandleInitOnce(void** handle, int (*init)(void** result));
 int TVMFFIHandleDeinitOnce(void** handle, int (*deinit)(void* handle));
 /* Nonzero, with an error set, after ^C or a time limit: a long function returns then. */
 int TVMFFIEnvCheckSignals(void);
+/* Streams are kept by thread and device, and used by nobody but the plugins. */
 int TVMFFIEnvSetStream(int32_t device_type, int32_t device_id, void* stream, void** previous);
 void* TVMFFIEnvGetStream(int32_t device_type, int32_t device_id);
+/* Accepted: these symbols are Python's, and rldb has none. */
+int TVMFFIEnvRegisterCAPI(const char* name, void* symbol);
+/* A symbol for the variables of libraries that are loaded later. */
+int TVMFFIEnvModRegisterContextSymbol(const char* name, void* symbol);
+/* Code that is linked with others in one library: `__tvm_ffi_NAME` is registered as the function NAME. */
+int TVMFFIEnvModRegisterSystemLibSymbol(const char* name, void* symbol);
 
 #ifdef __cplusplus
 }

@@ -17,19 +17,43 @@ using runtime::ValueKind;
 
 namespace {
 
-// `a[1]`: the output of a kernel that will be a field of the binding's value. The outputs are its last tensors.
-std::string output_name(const CodeMap& map, const CallMoment& call, int arg) {
-  const std::vector<int>& group = map.group_of(call.pc);
+// `a[1]`: the output of a kernel that will be a field of the binding's value. The outputs are its last tensors, of
+// those that are `given`, by their places among the arguments.
+std::string output_name(const CodeMap& map, Pc pc, const std::set<int>& given, int arg) {
+  const std::vector<int>& group = map.group_of(pc);
   const UserBinding* u = group.size() == 1 ? &map.binding(group[0]) : nullptr;
   const auto* tuple = u && u->binding ? ir::as<ir::TupleType>(u->binding->var->type) : nullptr;
   const auto* value = tuple ? ir::as<ir::Call>(u->binding->value) : nullptr;
   const auto* op = value ? ir::as<ir::Op>(value->callee) : nullptr;
   if (!op || op->name == op::CallTirInplace) return {};
-  std::set<int> given;
-  for (const Touch& t : call.args) given.insert(t.arg);
   const auto behind = std::ptrdiff_t(std::distance(given.upper_bound(arg), given.end()));
   const std::ptrdiff_t field = std::ptrdiff_t(tuple->fields.size()) - 1 - behind;
   return field >= 0 && given.contains(arg) ? fmt::format("{}[{}]", u->name, field) : std::string();
+}
+
+std::string output_name(const CodeMap& map, const CallMoment& call, int arg) {
+  std::set<int> given;
+  for (const Touch& t : call.args) given.insert(t.arg);
+  return output_name(map, call.pc, given, arg);
+}
+
+// The same of memory that an earlier call has filled: passes take the field of a tuple for the output that it is.
+// Empty: there is no such call.
+std::string filled_as(const CodeMap& map, const bytecode::VariableRange& lowered, Pc before) {
+  for (Pc pc = lowered.begin; pc < before; ++pc) {
+    const bytecode::Instruction i = map.executable().instruction(pc);
+    if (i.op != bytecode::Opcode::Call) continue;
+    std::set<int> given;
+    int arg = -1;
+    for (std::size_t k = 0; k < i.args.size(); ++k) {
+      if (i.arg(k).kind() != ArgKind::Register) continue;
+      given.insert(int(k));
+      if (i.arg(k).reg() == lowered.reg) arg = int(k);
+    }
+    if (arg < 0) continue;
+    if (std::string name = output_name(map, pc, given, arg); !name.empty()) return name;
+  }
+  return {};
 }
 
 }  // namespace
@@ -47,7 +71,9 @@ std::string name_of_argument(const CodeMap& map, const CallMoment& call, int arg
   if (after && arg >= 0)
     if (std::string output = output_name(map, call, arg); !output.empty()) return output;
   const auto* lowered = map.executable().debug.variable_at(function, reg, pc);
-  return lowered ? lowered->name : fmt::format("%{}", reg);
+  if (!lowered) return fmt::format("%{}", reg);
+  std::string filled = filled_as(map, *lowered, call.pc);
+  return filled.empty() ? lowered->name : filled;
 }
 
 namespace {

@@ -202,6 +202,7 @@ void set_context_symbols(void* library) {
   };
 #define RLDB_CONTEXT_SYMBOL(function) set("__" #function, reinterpret_cast<void*>(&function));
 #include "runtime/ffi/context_symbol.def"
+  for (const auto& [variable, symbol] : registered_context_symbols()) set(variable.c_str(), symbol);
 }
 
 }  // namespace rldb::runtime::ffi

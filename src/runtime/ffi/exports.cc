@@ -3,6 +3,7 @@
 
 #include <mutex>
 
+#include "runtime/ffi/backend.h"
 #include "runtime/ffi/call.h"
 #include "runtime/ffi/export.h"
 
@@ -89,7 +90,10 @@ void set_error_of_allocator(void*, const char* kind, const char* message) {
 }  // namespace
 
 // Those of globals.cc come with find_global.
-void link_exports() { (void)find_global(""); }
+void link_exports() {
+  (void)find_global("");
+  link_surroundings();
+}
 
 extern "C" {
 
@@ -242,13 +246,6 @@ RLDB_FFI_EXPORT int TVMFFIEnvSetDLPackManagedTensorAllocator(DLPackManagedTensor
 RLDB_FFI_EXPORT DLPackManagedTensorAllocator TVMFFIEnvGetDLPackManagedTensorAllocator() {
   return t_allocator ? t_allocator : g_allocator;
 }
-
-RLDB_FFI_EXPORT int TVMFFIEnvSetStream(std::int32_t, std::int32_t, void*, void** previous) {
-  if (previous) *previous = nullptr;
-  return 0;
-}
-
-RLDB_FFI_EXPORT void* TVMFFIEnvGetStream(std::int32_t, std::int32_t) { return nullptr; }
 
 RLDB_FFI_EXPORT int TVMFFIHandleInitOnce(void** handle, int (*init)(void** result)) {
   if (__atomic_load_n(handle, __ATOMIC_ACQUIRE)) return 0;

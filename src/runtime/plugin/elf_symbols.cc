@@ -38,14 +38,16 @@ void note_symbol(const Elf64_Sym& symbol, std::string_view name, PluginSymbols& 
 }  // namespace
 
 bool PluginSymbols::registers() const {
-  return std::any_of(imports.begin(), imports.end(),
-                     [](std::string_view name) { return name.starts_with("TVMFFIFunctionSetGlobal"); });
+  return std::any_of(imports.begin(), imports.end(), [](std::string_view name) {
+    return name.starts_with("TVMFFIFunctionSetGlobal") || name == "TVMFFIEnvModRegisterSystemLibSymbol";
+  });
 }
 
 bool PluginSymbols::uses_objects() const {
   // Plain data need these: errors by text, and the interrupt.
   return std::any_of(imports.begin(), imports.end(), [](std::string_view name) {
-    return !name.starts_with("TVMFFIErrorSetRaisedFromCStr") && name != "TVMFFIEnvCheckSignals";
+    return !name.starts_with("TVMFFIErrorSetRaisedFromCStr") && name != "TVMFFIEnvCheckSignals" &&
+           name != "TVMFFIGetVersion";
   });
 }
 
