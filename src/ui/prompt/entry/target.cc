@@ -106,9 +106,9 @@ Repl::Target Repl::bare_target(std::string_view entry, std::string_view word, st
   // `commands 2` has lines of its own; every other command is on one line.
   const std::string_view line = entry.substr(0, entry.find('\n'));
   if (is_value_name(word) || (rest.empty() && find_bare_verb(word) && is_name_of_program(word))) return script;
-  // `print -1`, `print @x.npy`: the word is no operand. (`n - 1` and, where it is a value, `n -1` are differences.)
+  // `print -1`, `print @x.npy`: the word, which is no value, is no operand. (`n - 1` is a difference.)
   const bool attached = rest.size() > 1 && rest[1] != ' ' && rest.find_first_of("-+~@") == 0;
-  const bool signed_argument = attached && find_bare_verb(word) && !is_value_name(word);
+  const bool signed_argument = attached && find_bare_verb(word);
   const Command* named = find_command_named(word);
   // `save-run /tmp/a` is a difference only where `save` is a value.
   const std::size_t minus = word.find('-');

@@ -79,13 +79,13 @@ def tensorir_pass(name, *arguments, **options):
     raise AttributeError(f"this TVM has no pass {name}")
 )";
 
-// Passes on whole modules that are about TensorIR.
-constexpr PassId kTensorIrModulePasses[] = {PassId::AnnotateEntryFunc, PassId::BindTarget};
+constexpr PassId kTensorIrPasses[] = {
+#define RLDB_PASS(name, function, kind, options, doc) PassId::name,
+#include "rldb/tir_passes/pass.def"
+};
 
 bool is_on_tensorir(const passes::PassInfo& info) {
-  return info.kind == passes::PassKind::PrimFunc ||
-         std::find(std::begin(kTensorIrModulePasses), std::end(kTensorIrModulePasses), info.id) !=
-             std::end(kTensorIrModulePasses);
+  return std::find(std::begin(kTensorIrPasses), std::end(kTensorIrPasses), info.id) != std::end(kTensorIrPasses);
 }
 
 std::string python_string(std::string_view text) {
