@@ -23,6 +23,7 @@ struct Document::State::Layout {
   std::vector<Part> plain;         // functions and classes without the decorators that they need
   std::vector<Part> damaged;       // statements of the file, beside the class, that were cut out
   std::vector<Part> names;         // of the class: names alone, as they are while something is typed
+  std::vector<Part> cut;           // of the class: what was cut out beside its functions
   bool has_damaged_class = false;  // besides its functions
 };
 
@@ -105,6 +106,13 @@ bool is_name(const Part& part, std::string_view text) {
          std::all_of(code.begin(), code.end(), [](char c) { return c == '.' || is_word_character(c); });
 }
 
+// No damage is beside it.
+bool has_line_of_its_own(const Part& part, std::string_view text) {
+  const std::size_t begin = line_begin(text, part.begin);
+  const std::string_view before = text.substr(begin, part.begin - begin);
+  return before.find_first_not_of(' ') == std::string_view::npos && ends_line(text, part.end);
+}
+
 bool holds(const Part& part, std::uint32_t at) { return part.begin <= at && at < part.end; }
 bool holds(const std::vector<Part>& parts, std::uint32_t at) {
   return std::any_of(parts.begin(), parts.end(), [&](const Part& p) { return holds(p, at); });
@@ -151,7 +159,9 @@ std::optional<Document::State::Layout> Document::State::layout() {
       found.plain.push_back(part);
     } else if (begins_in(part, *cuts)) {
       if (part.kind != Kind::ExpressionStatement || may_hold_others(part, text)) return std::nullopt;
+      found.cut.push_back(part);
     } else if (is_name(part, text)) {
+      if (!has_line_of_its_own(part, text)) return std::nullopt;
       found.names.push_back(part);
     } else {
       found.fixed.push_back(part);
@@ -385,6 +395,11 @@ std::optional<std::vector<source::Diagnostic>> Document::State::read_beside(cons
     if (tree.rows.empty()) return std::nullopt;
     source::Diagnostics of_class;
     cst::report_damage(tree, of_class);
+    // What the grammar joined to others may be reported otherwise than as damage.
+    for (const Part& part : now.cut)
+      if (std::none_of(of_class.all().begin(), of_class.all().end(),
+                       [&](const source::Diagnostic& d) { return holds(part, d.span.begin); }))
+        return std::nullopt;
     for (const source::Diagnostic& d : of_class.all())
       if (!holds(now.functions, d.span.begin) && !holds(now.plain, d.span.begin)) all.add(d);
   }

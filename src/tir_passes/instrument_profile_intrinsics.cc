@@ -106,7 +106,7 @@ class Instrument : public Rewriter {
     return options_.instr_siblings ? loop.has_siblings : loop.depth <= options_.lwp_max_depth;
   }
   const Stmt* mark(Intrinsic id, std::int32_t number) {
-    return ctx_.evaluate(ctx_.intrin(DType::Void(), id, {ctx_.i32(number)}));
+    return ctx_.evaluate(ctx_.intrin(DType::Int(32), id, {ctx_.i32(number)}));
   }
 
   const Loops& loops_;

@@ -2,7 +2,11 @@
 // on the three engines before and after them; values are compared. Whatever the passes make is printed and read back.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "fuzz/mutate.h"
+#include "rldb/ir/module.h"
+#include "rldb/ir/walk.h"
 #include "rldb/repro/roundtrip.h"
 #include "rldb/session/session.h"
 #include "rldb/source/diagnostic_pipeline.h"
@@ -113,6 +117,19 @@ std::string run_pass(Session& session, const passes::PassInfo& pass, std::string
   return {};
 }
 
+// A text has no place above the root block of a function: what DecorateDeviceScope and InstrumentProfileIntrinsics put
+// there reads back inside of it, in TVM as well.
+bool has_more_than_root(const ir::Module* module) {
+  const auto has_more = [](const ir::ModuleEntry& e) {
+    const auto* f = ir::as<ir::PrimFunc>(e.function);
+    if (!f || !f->s_tir || ir::isa<ir::SBlockRealize>(f->body)) return false;
+    bool blocks = false;
+    ir::walk(f->body, [&](const ir::Node* n) { return !(blocks = blocks || ir::isa<ir::SBlockRealize>(n)); });
+    return blocks;
+  };
+  return std::any_of(module->entries.begin(), module->entries.end(), has_more);
+}
+
 std::string run_passes(Session& session, const std::vector<Function>& functions, Rng& rng) {
   std::string applied;
   const std::size_t count = 1 + below(rng, kMostPasses);
@@ -122,7 +139,8 @@ std::string run_passes(Session& session, const std::vector<Function>& functions,
   }
   if (applied.empty()) return {};
   source::Diagnostics found;
-  if (std::string wrong = repro::roundtrip(session, session.options().print, found); !wrong.empty())
+  const bool readable = !has_more_than_root(session.module());
+  if (std::string wrong = readable ? repro::roundtrip(session, session.options().print, found) : ""; !wrong.empty())
     return fmt::format("the text after {} does not read back: {}{}", applied, wrong,
                        found.all().empty() ? "" : ": " + found.all()[0].message);
   for (const Function& f : functions) {

@@ -165,7 +165,7 @@ const relay::Expr* Reader::graph(Node n) {
 const relay::Expr* Reader::meta_expr(Node n) {
   const relay::MetaEntry* entry = meta(n);
   if (entry && entry->expr) return entry->expr;
-  if (entry) error(n, diag::RelayMetaKind, n.text(), "no expression");
+  if (entry) error(n, diag::RelayMetaKind, n.text(), "not an expression");
   return broken(n);
 }
 

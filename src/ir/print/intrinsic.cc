@@ -1,6 +1,8 @@
 // Calls in TensorIR: intrinsics by name, with the result's dtype if their text has it; functions of the module.
 #include "ir/print/printer_impl.h"
+#include "rldb/ir/intrinsic/bits.h"
 #include "rldb/ir/intrinsic/choice.h"
+#include "rldb/ir/intrinsic/hint.h"
 #include "rldb/ir/intrinsic/host.h"
 
 namespace rldb::ir::print_detail {
@@ -28,6 +30,21 @@ void Printer::by_name(const Call* c, std::string_view name) {
   out_ += ')';
 }
 
+// T.if_then_else with a known condition, T.likely of a literal (make_unary), bits of literals and shifts by 0
+// (make_bits).
+static bool is_folded_when_read(Intrinsic id, const Call* c) {
+  if (c->args.empty()) return false;
+  if (id == intrin::IfThenElse) return is_number(c->args[0]);
+  if (id == intrin::Likely) return isa<IntImm>(c->args[0]);
+  const bool shifts = id == intrin::ShiftLeft || id == intrin::ShiftRight;
+  const bool bits = shifts || id == intrin::BitwiseAnd || id == intrin::BitwiseOr || id == intrin::BitwiseXor;
+  const auto* by = bits && c->args.size() == 2 ? as<IntImm>(c->args[1]) : nullptr;
+  const DType t = c->args[0]->dtype();
+  if (!by || !t.is_int() || !t.is_scalar() || t.bits < 32) return false;
+  if (shifts && (by->value < 0 || by->value >= t.bits)) return false;
+  return isa<IntImm>(c->args[0]) || (shifts && by->value == 0);
+}
+
 void Printer::tir_call(const Call* c) {
   bool first = true;
   const auto* op = as<Op>(c->callee);
@@ -37,8 +54,7 @@ void Printer::tir_call(const Call* c) {
     name = op->name;
     for (const std::string_view prefix : {std::string_view("tirx."), kTirPrefix})
       if (name.starts_with(prefix)) name.remove_prefix(prefix.size());
-    // T.if_then_else folds a known condition when it is read.
-    if (row != nullptr && row->id == intrin::IfThenElse && is_number(c->args[0])) return by_name(c, name);
+    if (row != nullptr && is_folded_when_read(row->id, c)) return by_name(c, name);
     t(row != nullptr ? row->printed : name);
   } else if (const auto* g = as<GlobalVar>(c->callee)) {
     out_ += module_ != nullptr ? module_->name : std::string_view("Module");

@@ -195,6 +195,10 @@ class ShapeLowerer {
   void bind_scalar(const Var* v) {
     ShapeSlot* slot = v->type->kind == TypeKind::Prim ? slots_.find(v) : nullptr;
     if (!slot || slot->ready) return;
+    if (const DType t = as<PrimType>(v->type)->dtype; !t.is_integral())
+      return fail(
+          message(diag::PassUnsupported, "a size or value that is calculated from `" + std::string(v->name) + "`",
+                  "the shape heap holds integers, and this is " + to_string(t) + "; ComputePrimValue comes first"));
     emit_check(builtin::MatchPrimValue, {renamed(v), heap_, ctx_.i64(std::int64_t(MatchShapeCode::StoreToHeap)),
                                          ctx_.i64(slot->index), ctx_.string("")});
     slot->ready = true;
