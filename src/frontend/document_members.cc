@@ -395,7 +395,7 @@ std::optional<std::vector<source::Diagnostic>> Document::State::read_beside(cons
     if (tree.rows.empty()) return std::nullopt;
     source::Diagnostics of_class;
     cst::report_damage(tree, of_class);
-    // What the grammar joined to others may be reported otherwise than as damage.
+    // Statements that the grammar joined to others may be reported otherwise than as damage.
     for (const Part& part : now.cut)
       if (std::none_of(of_class.all().begin(), of_class.all().end(),
                        [&](const source::Diagnostic& d) { return holds(part, d.span.begin); }))

@@ -16,9 +16,9 @@ struct Bytes {
   const ir::Buffer* sums = nullptr;  // [tile, r], of the elements over the block of the depth; null: not wanted
 };
 
-// A load of a calculated operand that runs along the depth, perhaps by a quotient (a word of eight weights of four bits, a
-// scale for 32 of them). Its strip of a tile is copied, transposed, before the tile is calculated: a vector of the tile is
-// a vector of the strip then, where it would have to be gathered from as many rows as it has lanes.
+// A load of a calculated operand that runs along the depth, perhaps by a quotient (a word of eight weights of four
+// bits, a scale for 32 of them). Its strip of a tile is copied, transposed, before the tile is calculated: a vector of
+// the tile is a vector of the strip then, where it would have to be gathered from as many rows as it has lanes.
 struct Strip {
   const ir::BufferLoad* load = nullptr;  // in the operand
   std::int64_t per = 1;                  // steps of the depth that have one element

@@ -79,13 +79,15 @@ def tensorir_pass(name, *arguments, **options):
     raise AttributeError(f"this TVM has no pass {name}")
 )";
 
-constexpr PassId kTensorIrPasses[] = {
-#define RLDB_PASS(name, function, kind, options, doc) PassId::name,
-#include "rldb/tir_passes/pass.def"
-};
+// Passes on whole modules that are about TensorIR.
+constexpr PassId kTensorIrModulePasses[] = {PassId::AnnotateEntryFunc,      PassId::BindTarget,
+                                            PassId::InlinePrivatePrimFuncs, PassId::LowerDeviceKernelLaunch,
+                                            PassId::MakePackedAPI,          PassId::SplitHostDevice};
 
 bool is_on_tensorir(const passes::PassInfo& info) {
-  return std::find(std::begin(kTensorIrPasses), std::end(kTensorIrPasses), info.id) != std::end(kTensorIrPasses);
+  return info.kind == passes::PassKind::PrimFunc ||
+         std::find(std::begin(kTensorIrModulePasses), std::end(kTensorIrModulePasses), info.id) !=
+             std::end(kTensorIrModulePasses);
 }
 
 std::string python_string(std::string_view text) {
