@@ -1,7 +1,7 @@
 // Copies from global to shared or local memory as instructions of NVIDIA's GPUs.
 //
 // InjectPTXAsyncCopy: within T.attr(0, "async_scope", 1) a store to shared memory of 4, 8 or 16 bytes read from global
-// memory becomes T.ptx_cp_async; the scope itself goes away. One that stores zero where a condition is false becomes a
+// memory becomes T.ptx_cp_async; the scope itself is removed. One that stores zero where a condition is false becomes a
 // copy with that condition.
 // InjectPTXLDG32: in kernels for CUDA a store of T.if_then_else over one element that is read becomes the store of the
 // other value and T.ptx_ldg32, which overwrites it if the condition holds.

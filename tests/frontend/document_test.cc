@@ -1,4 +1,6 @@
 // Edits: whichever way an edit is processed, the result is that of a fresh parse of the text.
+//
+// It is long because its cases share `Edited` and the module that most of them edit.
 #include "rldb/frontend/document.h"
 
 #include <doctest/doctest.h>

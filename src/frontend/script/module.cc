@@ -1,4 +1,6 @@
 // Classes, files and entries at the prompt: members are found first, then their signatures, then their bodies.
+//
+// It is long because a member is read where it is first needed: headers, bodies and edits of both ask each other.
 #include "frontend/script/module.h"
 
 #include <fmt/format.h>

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <atomic>
+#include <cstdint>
 #include <cstdlib>
 #include <map>
 #include <mutex>
@@ -18,7 +19,7 @@ namespace rldb::runtime::ffi {
 
 namespace {
 
-// The version whose functions rldb has.
+// The last version all of whose functions rldb has.
 constexpr TVMFFIVersion kVersion{0, 1, 10};
 constexpr std::string_view kFunctionPrefix = "__tvm_ffi_";
 
@@ -63,9 +64,13 @@ Symbols& symbols() {
   return *made;
 }
 
+std::atomic<std::uint64_t> g_addresses_kept{0};
+
 }  // namespace
 
 void link_surroundings() {}
+
+std::uint64_t addresses_kept() { return g_addresses_kept; }
 
 std::map<std::string, void*> registered_context_symbols() {
   const std::lock_guard lock(symbols().mutex);
@@ -79,6 +84,7 @@ RLDB_FFI_EXPORT void TVMFFIGetVersion(TVMFFIVersion* out) { *out = kVersion; }
 RLDB_FFI_EXPORT TVMFFICustomAllocator* TVMFFIGetCustomAllocator() { return g_object_allocator.load(); }
 
 RLDB_FFI_EXPORT int TVMFFISetCustomAllocator(TVMFFICustomAllocator* allocator) {
+  if (allocator && allocator != &g_own_allocator) ++g_addresses_kept;
   g_object_allocator = allocator ? allocator : &g_own_allocator;
   return 0;
 }
@@ -104,6 +110,7 @@ RLDB_FFI_EXPORT int TVMFFIEnvModRegisterContextSymbol(const char* name, void* sy
   }
   const std::lock_guard lock(symbols().mutex);
   symbols().by_variable[name] = symbol;
+  ++g_addresses_kept;
   return 0;
 }
 
@@ -112,6 +119,10 @@ RLDB_FFI_EXPORT int TVMFFIEnvModRegisterSystemLibSymbol(const char* name, void* 
   std::string_view text = name ? name : "";
   if (!text.starts_with(kFunctionPrefix)) return 0;
   text.remove_prefix(kFunctionPrefix.size());
+  if (!symbol) {
+    raise("ValueError", "a function of a system library without an address");
+    return -1;
+  }
   TVMFFIObjectHandle function = nullptr;
   if (TVMFFIFunctionCreate(nullptr, reinterpret_cast<TVMFFISafeCallType>(symbol), nullptr, &function) != 0) return -1;
   const TVMFFIByteArray bytes{text.data(), text.size()};

@@ -23,8 +23,8 @@ namespace {
 
 constexpr std::int64_t kMostLanes = 64;
 constexpr std::int64_t kLeastLanes = 4;  // in a short row
-// Choices inside one another: each that divides a row may be written four times. At known places the pieces of the row
-// do not overlap, so there are no more than two for each choice.
+// Choices inside one another: each that divides a row may be written four times. If all places are known, those of the
+// choices around it as well, the pieces of the row do not overlap, so there are no more than two for each choice.
 constexpr int kMostChoices = 12, kDivides = 4, kTests = 1;
 constexpr int kMostPlaces = 64;
 
@@ -157,7 +157,7 @@ class VectorMatcher {
     if (const ir::Call* c = as_choice(value)) {
       const auto bounds = BoundsOf(scene_, last_, v_.nest.loops.back()->extent).of(c->args[0]);
       if (!bounds) return false;
-      choices += cost_of(*bounds);
+      choices += cost_of(*bounds, choices == 0);
       calls_ = true;
       note_loads(c->args[0]);
       if (choices > kMostChoices || ++places_ > kMostPlaces) return false;
@@ -187,11 +187,11 @@ class VectorMatcher {
     });
     return good;
   }
-  int cost_of(const Bounds& b) const {
+  int cost_of(const Bounds& b, bool outer_known) const {
     const auto known = [](const ir::Expr* e) { return !e || ir::const_int(e); };
     if (b.low || b.high) {
       const bool at_known_places = known(b.low) && known(b.high) && known(v_.nest.loops.back()->extent);
-      return at_known_places && !b.test ? 0 : kDivides;
+      return at_known_places && outer_known && !b.test ? 0 : kDivides;
     }
     return kTests;
   }

@@ -315,7 +315,8 @@ class OtherArguments {
 
 void tell_rerun(Repl& repl, const debug::Rerun& result) {
   if (!result.arrived) {
-    repl.print("it did not reach the same place{}\n", result.times > 1 ? fmt::format(" a {}. time", result.times) : "");
+    repl.print("it did not reach the same place{}\n",
+               result.times > 1 ? fmt::format(" on attempt {}", result.times) : "");
     return;
   }
   repl.print("at the same place, {} of {} differ\n", result.differences.size(),
