@@ -163,7 +163,8 @@ AloneChecker::Outcome AloneChecker::run(const Pair& pair, const Stage& good_stag
   Outcome outcome;
   for (const CutReach reach : {CutReach::Near, CutReach::Parameters}) {
     const auto parts = common_cut(good, bad, reach);
-    if (!parts) return {std::nullopt, outcome.ran};  // what was found near may rest on what is not seen there
+    if (!parts)
+      return {std::nullopt, outcome.ran, outcome.parts};  // what was found near may rest on what is not seen there
     const auto& [before, now] = *parts;
     Found found;
     found.binding = pair.bad->var->name;
@@ -179,6 +180,7 @@ AloneChecker::Outcome AloneChecker::run(const Pair& pair, const Stage& good_stag
     found.good.label = good_stage.file;
     found.bad.label = bad_stage.file;
     outcome = run_parts(found, !before.symbols.empty());
+    outcome.parts = fmt::format("{:x} {:x}", both.first, both.second);
     // Where the parts begin, relations between the variables are lost, and a long part may rely on them: a difference
     // that ordinary numbers are enough to show has to show with the whole way from the parameters too.
     const bool may_rely = before.values.size() > 1 && before.bindings.size() + now.bindings.size() > 2;

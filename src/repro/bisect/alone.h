@@ -44,7 +44,8 @@ class AloneChecker {
 
   struct Outcome {
     std::optional<Found> found;
-    bool ran = false;  // on both sides
+    bool ran = false;   // on both sides
+    std::string parts;  // of equal computations, in every process, the same; empty: run before, or it cannot be made
   };
   // Parts in which no difference was found are not run again for another pair.
   Outcome run(const Pair& pair, const Stage& good, const Stage& bad);

@@ -10,6 +10,7 @@
 #include <bit>
 #include <chrono>
 #include <map>
+#include <set>
 
 #include "repro/bisect/alone.h"
 #include "repro/bisect/defined.h"
@@ -436,7 +437,8 @@ class TraceBisector {
     const std::size_t a = std::stoull((*parts)[1]), b = std::stoull((*parts)[2]);
     if ((*parts)[0] == kRound) return wire_of(round_apart(a, b));
     const auto outcome = single(a, b);
-    return std::string(!outcome ? kNoTime : outcome->found ? kFound : outcome->ran ? kRan : kDidNotRun);
+    if (outcome && outcome->ran && !outcome->found) return to_parts({std::string(kRan), outcome->parts});
+    return std::string(!outcome ? kNoTime : outcome->found ? kFound : kDidNotRun);
   }
 
   void note_tried(const Dims& dims, const ir::Function* f) {
@@ -682,7 +684,7 @@ class TraceBisector {
 
   // All agree on these inputs: single computations are run on others.
   void look_at_singles(const std::vector<Tried>& functions) {
-    std::size_t compared = 0;
+    std::set<std::string> compared;  // ranks do not know of the computations that others have run
     for (std::size_t k = 1; k < order_.size(); ++k) {
       support::poll();
       if (progress_) progress_(order_[k], out_.stages.size(), out_.stages[order_[k]].file + ": single computations");
@@ -696,7 +698,8 @@ class TraceBisector {
         std::size_t i = 0;
         for (; i < answers.size() && answers[i] != kFound; ++i) {
           out_.not_by_themselves += answers[i] == kNoTime;
-          compared += answers[i] == kRan;
+          const auto parts = from_parts(answers[i]);
+          if (parts && parts->size() == 2 && (*parts)[0] == kRan) compared.insert((*parts)[1]);
         }
         done += i + 1;
         if (i == answers.size()) break;
@@ -707,8 +710,8 @@ class TraceBisector {
       }
       if (out_.verdict == TraceBisection::Verdict::Found) break;
     }
-    if (compared > 0) note_all_numbers();
-    out_.by_themselves = compared;
+    if (!compared.empty()) note_all_numbers();
+    out_.by_themselves = compared.size();
   }
 
   // The bindings that two neighbouring stages compute differently.
