@@ -118,6 +118,26 @@ TEST_CASE("devices by their kinds") {
   }
 }
 
+TEST_CASE("blocks in the old spelling below imports in the new one") {
+  Reading a(R"(
+# from tvm.script import tirx as T
+
+@T.prim_func
+def f(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+    C = T.alloc_buffer((8,), "float32")
+    for i in range(8):
+        with T.block("a"):
+            v = T.axis.spatial(8, i)
+            C[v] = A[v] + T.float32(1)
+    for i in range(8):
+        with T.block("b"):
+            v = T.axis.spatial(8, i)
+            B[v] = C[v] * T.float32(2)
+)");
+  REQUIRE_MESSAGE(a.result.ok, a.rendered());
+  CHECK(ir::print(a.result.module).find("C = T.sblock_alloc_buffer((8,))") != std::string::npos);
+}
+
 TEST_CASE("the old spelling is the new one") {
   Reading a(R"(
 @I.ir_module

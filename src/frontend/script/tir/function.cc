@@ -67,7 +67,7 @@ class FunctionReader {
     } else if (r_.module && r_.module->s_tir) {
       tir_.s_tir = true;
     } else if (r_.imports.has_tirx()) {
-      tir_.s_tir = new_blocks;
+      tir_.s_tir = new_blocks || uses_old;
     } else {
       tir_.s_tir = r_.imports.has_tir() || uses_old || new_blocks || r_.rfc_spelling() ||
                    text.find(attr_name::NoAliasOld) != std::string_view::npos;
