@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -67,6 +68,15 @@ class Binder {
       : options_(options), params_(std::move(params)), bounds_(std::move(bounds)) {}
 
   const std::vector<Parameter>& params() const { return params_; }
+
+  // `n=5`: of the parameters' symbolic variables with this name. A value that has another extent there is a mismatch.
+  void give_dim(std::string_view text, std::int64_t value) {
+    std::vector<const ir::Var*> vars;
+    for (const Parameter& p : params_)
+      if (p.type) ir::collect_vars(made_as(p), vars);
+    for (const ir::Var* v : vars)
+      if (v->name == text.substr(0, text.find('='))) dims_[v] = {value, std::string(text)};
+  }
 
   // Checks a given value against its parameter and learns symbolic dims from it. Empty: agrees.
   std::optional<source::Message> learn(const Parameter& p, const Value& v) { return learn(p, p.type, v); }
@@ -350,16 +360,32 @@ const ir::Module* Session::legalised(std::string_view function) {
   return done.ok() ? done.value() : nullptr;
 }
 
-// For `n=2`, by what it may have been meant as.
-static std::string hint_for(std::string_view text, const std::vector<Parameter>& ps) {
+// `n=...` with a symbolic variable of the parameters that is not a parameter itself.
+static bool names_dim(std::string_view text, const std::vector<Parameter>& ps) {
   const std::string_view name = text.substr(0, text.find('='));
+  if (name.size() == text.size()) return false;
   std::vector<const ir::Var*> dims;
-  for (const Parameter& p : ps)
+  for (const Parameter& p : ps) {
+    if (p.name == name) return false;
     if (p.type) ir::collect_vars(p.type, dims);
-  if (std::any_of(dims.begin(), dims.end(), [&](const ir::Var* v) { return v->name == name; }))
-    return fmt::format("`{}` is a symbolic dimension: `:set dim {}`, or `--dim {}` on the command line", name, text,
-                       text);
-  return "parameters: " + join_names(ps);
+  }
+  return std::any_of(dims.begin(), dims.end(), [&](const ir::Var* v) { return v->name == name; });
+}
+
+// False: diagnosed.
+static bool take_dim(std::string_view text, Binder& binder, Diagnostics& out) {
+  const std::string_view name = text.substr(0, text.find('='));
+  const std::string_view digits = text.substr(name.size() + 1);
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (error != std::errc() || end != digits.data() + digits.size() || value < 0) {
+    out.add({}, source::message(diag::BadInput, text,
+                                fmt::format("`{}` is a symbolic dimension: its value is an integer from 0 on", name))
+                    .with_hint(fmt::format("`{}=4`", name)));
+    return false;
+  }
+  binder.give_dim(text, value);
+  return true;
 }
 
 // For `NAME=...` that no literal begins with: the supposed parameter name. Empty: the text has another form.
@@ -536,6 +562,10 @@ std::optional<std::vector<Argument>> Session::arguments(std::string_view functio
       if (!take_members(text, *archive, ps, given, arguments, out)) return std::nullopt;
       continue;
     }
+    if (names_dim(text, ps)) {
+      if (!take_dim(text, binder, out)) return std::nullopt;
+      continue;
+    }
     std::string_view form = text;
     std::size_t index = ps.size();
     if (const auto eq = text.find('='); eq != std::string::npos) {
@@ -552,7 +582,7 @@ std::optional<std::vector<Argument>> Session::arguments(std::string_view functio
     }
     if (index == ps.size()) {
       out.add({}, source::message(diag::TooManyInputs, function, support::counted(ps.size(), "argument"), texts.size())
-                      .with_hint(hint_for(text, ps)));
+                      .with_hint("parameters: " + join_names(ps)));
       return std::nullopt;
     }
     if (given[index]) {
@@ -565,7 +595,7 @@ std::optional<std::vector<Argument>> Session::arguments(std::string_view functio
       // A parameter's own name has been removed.
       if (const std::string_view name = form == text ? unknown_name(text) : ""; !name.empty())
         out.add({}, source::message(diag::NoSuchThing, fmt::format("parameter of `{}`", function), name)
-                        .with_hint(hint_for(text, ps)));
+                        .with_hint("parameters: " + join_names(ps)));
       else
         out.add({}, source::message(diag::BadInput, support::one_line(text, kShownText), typed.error().message));
       return std::nullopt;
