@@ -440,7 +440,7 @@ bool Debugger::set_condition(int number, std::string_view condition, source::Dia
 
 bool Debugger::set_log(int number, std::string_view text, source::Diagnostics& out) {
   Breakpoint* b = find_breakpoint(number);
-  for (std::size_t i = 0; b && i < text.size(); ++i) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
     const auto end = text[i] == '{' ? text.find('}', i) : std::string_view::npos;
     if (end == std::string_view::npos && text[i] != '{') continue;
     if (end == std::string_view::npos) {
@@ -451,7 +451,7 @@ bool Debugger::set_log(int number, std::string_view text, source::Diagnostics& o
     i = end;
   }
   if (b) b->log = text;
-  return b != nullptr;
+  return b != nullptr || number == 0;
 }
 
 bool Debugger::remove_breakpoint(int number) { return impl_->breakpoints.erase(number) > 0; }

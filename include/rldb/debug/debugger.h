@@ -167,7 +167,7 @@ class Debugger {
   static bool is_expression(std::string_view text, source::Diagnostics& out);
   // False and diagnosed when it cannot be read. Empty: none.
   bool set_condition(int number, std::string_view condition, source::Diagnostics& out);
-  // A log point from now on; false and diagnosed when an {EXPRESSION} cannot be read.
+  // A log point from now on; false and diagnosed when an {EXPRESSION} cannot be read. Number 0: it is only read.
   bool set_log(int number, std::string_view text, source::Diagnostics& out);
   bool remove_breakpoint(int number);
   const std::map<int, Breakpoint>& breakpoints() const;

@@ -6,6 +6,7 @@
 
 #include "debug/look/function_tables.h"
 #include "rldb/bytecode/builtin/memory.h"
+#include "rldb/ir/op/call_packed.h"
 #include "rldb/ir/op/call_tir_variant.h"
 #include "rldb/ir/op_attr/call_attr.h"
 #include "rldb/ir/type.h"
@@ -98,23 +99,25 @@ void CodeMap::place(UserBinding& b) {
   b.line = buffer->line_column(b.span.begin).line;
 }
 
-void CodeMap::collect(std::string_view function, const ir::SeqExpr* body, int depth) {
+void CodeMap::collect(std::string_view function, const ir::SeqExpr* body, int depth, int owner) {
   if (!body || depth > kMaxCodeDepth) return;
+  UserBinding in;
+  in.function = function;
+  in.sequence = sequences_++;
+  in.owner = owner;
   for (const ir::BindingBlock* block : body->blocks)
-    for (const ir::Binding* b : block->bindings) add_binding(function, b, depth);
+    for (const ir::Binding* b : block->bindings) add_binding(in, b, depth);
   // A result that is computed in place is a separate step.
   if (!is_own(body->body)) return;
-  UserBinding result;
-  result.function = function;
+  UserBinding result = std::move(in);
   result.node = body->body->id;
   result.span = session_.context().span_of(body->body);
   note_values(body->body, add(std::move(result)), function, depth);
 }
 
-void CodeMap::add_binding(std::string_view function, const ir::Binding* b, int depth) {
+void CodeMap::add_binding(UserBinding u, const ir::Binding* b, int depth) {
   ir::Context& ctx = session_.context();
-  UserBinding u;
-  u.function = function;
+  const std::string function = u.function;
   u.name = b->var->name;
   u.binding = b;
   u.node = b->id;
@@ -145,7 +148,7 @@ void CodeMap::note_values(const ir::Expr* value, int binding, std::string_view f
     const auto* f = ir::as<ir::Function>(n);
     if (f)
       for (const ir::Var* p : f->params) user_variables_[p->id] = p;
-    collect(function, f ? f->body : ir::as<ir::SeqExpr>(n), depth + 1);
+    collect(function, f ? f->body : ir::as<ir::SeqExpr>(n), depth + 1, binding);
   }
 }
 
@@ -325,6 +328,20 @@ std::vector<int> CodeMap::find_bindings(std::string_view function, std::string_v
   return before;
 }
 
+BindingReach CodeMap::reached(int binding, int here) const {
+  // From `here` outwards: the binding that runs, by sequence. One whose value contains the place is not computed yet.
+  std::unordered_map<int, int> running;
+  for (int at = here; at >= 0; at = this->binding(at).owner) running.emplace(this->binding(at).sequence, at);
+  bool outer = false;  // the binding is in one that is in the same sequence as a running one
+  for (int at = binding; at >= 0; at = this->binding(at).owner, outer = true) {
+    const auto it = running.find(this->binding(at).sequence);
+    if (it == running.end()) continue;
+    if (at < it->second) return outer ? BindingReach::Perhaps : BindingReach::Yes;
+    return BindingReach::No;  // later, or in another branch of the `if` that runs
+  }
+  return BindingReach::No;
+}
+
 int CodeMap::last_binding_before(Pc pc) const {
   const FunctionIndex function = function_of(pc);
   if (function < 0) return -1;
@@ -357,6 +374,14 @@ const ir::Var* CodeMap::overwritten_by(const ir::Binding* b) const {
   if (!indices || !args || indices->items.size() != 1) return nullptr;
   const std::int64_t i = indices->items[0]->integer;
   return i < 0 || std::size_t(i) >= args->items.size() ? nullptr : ir::as<ir::Var>(args->items[std::size_t(i)]);
+}
+
+bool CodeMap::overwrites(std::string_view function) const {
+  return std::any_of(bindings_.begin(), bindings_.end(), [&](const UserBinding& b) {
+    const auto* call = b.function == function && b.binding ? ir::as<ir::Call>(b.binding->value) : nullptr;
+    const auto* op = call ? ir::as<ir::Op>(call->callee) : nullptr;
+    return op && (op->name == op::CallTirInplace || op->name == op::CallInplacePacked);
+  });
 }
 
 Pc CodeMap::computed_at(int binding, FunctionIndex function) const {

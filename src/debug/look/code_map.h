@@ -30,7 +30,12 @@ struct UserBinding {
   source::Span span;
   std::string file;  // name of its text; empty: not known
   std::uint32_t line = 0;
+  int sequence = 0;  // bindings in the same branch, nested function or function body have the same
+  int owner = -1;    // whose value contains that sequence; -1: a function as a whole
 };
+
+// Relative to a binding that runs next: `Perhaps` is in a branch that is behind, taken or not.
+enum class BindingReach : std::uint8_t { Yes, Perhaps, No };
 
 // A variable of the user and the register that holds it. Lowering renames: the tensor that a kernel fills for `lv` is
 // called `alloc` in the code; it is `lv` from the instruction after the kernel's call on.
@@ -66,6 +71,8 @@ class CodeMap {
   int find_binding(std::string_view function, std::string_view name, int at) const;
   // All bindings of that name, the nearest to a place first: a name may be bound in both branches of an `if`.
   std::vector<int> find_bindings(std::string_view function, std::string_view name, int at) const;
+  // Of a binding in the function in which `here` runs next.
+  BindingReach reached(int binding, int here) const;
   // Where a bytecode function begins for a user: its first binding, else its first instruction.
   Pc entry(FunctionIndex function) const;
   // The Ret instructions of a function.
@@ -81,6 +88,8 @@ class CodeMap {
   const ir::Var* alias_of(const ir::Var* v) const;
   // That variable of a kernel's result in place; null: it is none.
   const ir::Var* overwritten_by(const ir::Binding* b) const;
+  // Has the function bindings that work in place?
+  bool overwrites(std::string_view function) const;
   // Behind the last instruction of a function that computes the binding; -1: there is none.
   Pc computed_at(int binding, FunctionIndex function) const;
   bool has_variable(FunctionIndex function, std::uint32_t variable) const;
@@ -97,8 +106,8 @@ class CodeMap {
   const FunctionTables& tables(FunctionIndex function) const;
 
  private:
-  void collect(std::string_view function, const ir::SeqExpr* body, int depth);
-  void add_binding(std::string_view function, const ir::Binding* b, int depth);
+  void collect(std::string_view function, const ir::SeqExpr* body, int depth, int owner = -1);
+  void add_binding(UserBinding u, const ir::Binding* b, int depth);
   void note_values(const ir::Expr* value, int binding, std::string_view function, int depth);
   int add(UserBinding b);
   void place(UserBinding& b);
@@ -131,6 +140,7 @@ class CodeMap {
   std::shared_ptr<const session::Build> build_;
   session::Session& session_;
   std::vector<UserBinding> bindings_;
+  int sequences_ = 0;
   std::unordered_map<std::uint32_t, int> by_node_;
   std::unordered_map<std::uint32_t, const ir::Var*> user_variables_;  // parameters and bound variables
   std::unordered_map<std::uint32_t, int> by_variable_;                // bindings by the variable's id

@@ -84,9 +84,11 @@ class WhyElement {
     const UserBinding& u = map_.binding(binding);
     step.line = u.line;
     if (u.line) step.file = u.file;
+    const Lookup operands = finder_.operands_of(binding);
     auto origin = origin_of_element(
         session_, map_, binding,
         [&](const ir::Var* v) -> std::optional<Value> {
+          if (auto value = operands(v)) return value;
           const int definition = map_.binding_of_variable(v);
           auto found = definition >= 0 ? finder_.value_of_binding(definition) : finder_.find(v->name);
           return found.ok() ? std::optional(*std::move(found)) : std::nullopt;

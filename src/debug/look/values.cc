@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 
-#include "debug/look/recompute.h"
 #include "rldb/ir/type.h"
 
 namespace rldb::debug {
@@ -38,7 +38,7 @@ const InlinedCalls& ValueFinder::inlined() const {
 }
 
 int ValueFinder::binding_of(std::string_view name) const {
-  if (const int own = map_.find_binding(function(), name, here_); own >= 0) return own;
+  if (const int own = nearest(map_.find_bindings(function(), name, here_)); own >= 0) return own;
   const std::vector<int> others = inlined().bindings(name);
   return others.empty() ? map_.find_binding(map_.function_name(frame().pc), name, here_) : others.front();
 }
@@ -69,7 +69,7 @@ std::optional<Value> ValueFinder::given(const ir::Var* v) {
 
 std::optional<Result<Value>> ValueFinder::inlined_value(std::string_view name) {
   for (const int binding : inlined().bindings(name)) {
-    if (!is_reached(binding)) continue;
+    if (reached(binding) == BindingReach::No) continue;
     auto value = value_of_binding(binding);
     if (value.ok()) notes_.push_back(fmt::format("{} is of {}", name, inlined().place(binding)));
     return value;
@@ -82,14 +82,14 @@ Result<Value> ValueFinder::find(std::string_view name) {
     if (const ir::Var* p = inlined().parameter(name))
       if (auto value = given(p)) return *std::move(value);
   const std::vector<int> same = map_.find_bindings(function(), name, here_);
-  const int binding = same.empty() ? -1 : same.front();
+  const int binding = nearest(same);
   std::optional<support::Failure<runtime::Error>> failure;
   for (const int candidate : same) {
     if (!map_.binding(candidate).binding) continue;
     auto value = value_of_binding(candidate);
     if (value.ok()) return value;
     // A parameter or symbol may have the name of a later binding.
-    if (!failure && is_reached(candidate)) failure.emplace(std::move(value).error());
+    if (!failure && reached(candidate) != BindingReach::No) failure.emplace(std::move(value).error());
   }
   if (failure) return *std::move(failure);
   Value v;
@@ -116,18 +116,32 @@ Result<Value> ValueFinder::find(std::string_view name) {
   return runtime::fail(ErrorKind::UnknownFunction, fmt::format("`{}` has no value here", name));
 }
 
-bool ValueFinder::is_reached(int binding) const {
-  if (map_.binding(binding).function != map_.function_name(frame().pc) && inlined().contains(binding))
-    return inlined().is_reached(binding);
-  return here_ >= 0 && (at_end_ || binding < here_) && map_.binding(binding).function == function();
+BindingReach ValueFinder::reached(int binding) const {
+  const UserBinding& b = map_.binding(binding);
+  if (b.function != map_.function_name(frame().pc) && inlined().contains(binding))
+    return inlined().is_reached(binding) ? BindingReach::Yes : BindingReach::No;
+  if (here_ < 0 || b.function != function()) return BindingReach::No;
+  if (at_end_) return b.owner < 0 ? BindingReach::Yes : BindingReach::Perhaps;
+  return map_.reached(binding, here_);
+}
+
+int ValueFinder::nearest(const std::vector<int>& same) const {
+  if (same.empty() || here_ < 0) return same.empty() ? -1 : same.front();
+  int place = here_;
+  while (at_end_ && map_.binding(place).owner >= 0) place = map_.binding(place).owner;
+  for (int at = place; at >= 0; at = map_.binding(at).owner)
+    for (const int i : same)
+      if (map_.binding(i).sequence == map_.binding(at).sequence) return i;
+  return same.front();
 }
 
 runtime::Error ValueFinder::not_computed(int binding) const {
   const UserBinding& b = map_.binding(binding);
   const std::string place = b.line ? fmt::format(" at {}:{}", b.file, b.line) : "";
   return {ErrorKind::Raised,
-          is_reached(binding) ? fmt::format("`{}` was not computed on the way here: it is bound{}", b.name, place)
-                              : fmt::format("`{}` is not computed yet: it is bound{}", b.name, place),
+          reached(binding) != BindingReach::No
+              ? fmt::format("`{}` was not computed on the way here: it is bound{}", b.name, place)
+              : fmt::format("`{}` is not computed yet: it is bound{}", b.name, place),
           {}};
 }
 
@@ -138,12 +152,18 @@ Result<Value> ValueFinder::value_of_binding(int binding) {
     note_reused(b.binding->var->id, b.name, *value);
     return *std::move(value);
   }
-  if (!is_reached(binding)) return support::Failure(not_computed(binding));
+  const BindingReach now = reached(binding);
+  if (now == BindingReach::No) return support::Failure(not_computed(binding));
   if (auto value = from_history(b.binding->var->id)) return *std::move(value);
-  if (map_.has_variable(frame().function, b.binding->var->id) && !map_.was_executed(binding, frame().pc))
+  const bool has_variable = map_.has_variable(frame().function, b.binding->var->id);
+  if (now == BindingReach::Perhaps || (has_variable && !map_.was_executed(binding, frame().pc)))
     return support::Failure(not_computed(binding));
   if (auto value = overwritten(binding)) return *std::move(value);
-  auto computed = recompute(d_.session, map_, binding, [this](const ir::Var* v) { return lookup(v); });
+  if (!may_go_back_ && map_.computed_at(binding, frame().function) >= 0 && map_.overwrites(b.function))
+    return runtime::fail(
+        ErrorKind::Raised,
+        fmt::format("`{}` is not kept by what runs, and its operands may have been overwritten since", b.name));
+  auto computed = recompute(d_.session, map_, binding, operands_of(binding));
   if (!computed.ok()) {
     computed.error().notes.push_back(
         fmt::format("`{}` has no code of its own in what runs; it was to be computed from "
@@ -157,6 +177,25 @@ Result<Value> ValueFinder::value_of_binding(int binding) {
             : fmt::format("{} computed by the evaluator from {}: it is not kept by what runs", b.name,
                           computed->from.empty() ? "nothing" : fmt::format("{}", fmt::join(computed->from, ", "))));
   return std::move(computed->value);
+}
+
+// The code that computes it with others has run: its operands may have been overwritten since.
+Lookup ValueFinder::operands_of(int binding) {
+  const auto now = [this](const ir::Var* v) { return lookup(v); };
+  const Pc after = may_go_back_ ? map_.computed_at(binding, frame().function) : Pc(-1);
+  const auto time = after < 0 ? std::nullopt : d_.latest_time(after, frame_);
+  if (!time || *time == m_.instructions()) return now;
+  auto past = d_.run->machine_at(*time);
+  if (!past || past->frames().size() <= frame_) return now;
+  const auto then = std::make_shared<const vm::Machine>(*std::move(past));
+  return [this, now, then](const ir::Var* v) -> std::optional<Value> {
+    const Pc pc = then->frames()[frame_].pc;
+    for (const UserVariable& u : map_.variables(frame().function)) {
+      const bool held = u.id == v->id && pc >= u.begin && pc < u.range->end;
+      if (const Value* value = held ? then->read_register(frame_, u.range->reg) : nullptr) return *value;
+    }
+    return now(v);
+  };
 }
 
 std::optional<Value> ValueFinder::in_register(std::uint32_t variable) {
@@ -259,6 +298,10 @@ std::optional<Value> ValueFinder::from_history(std::uint32_t variable) {
     if (v.id != variable || v.begin > frame().pc) continue;
     const auto time = d_.latest_time(v.begin, frame_);
     if (!time) continue;
+    if (auto changed = changed_since(v, *time)) {
+      result = std::move(changed);
+      continue;
+    }
     const auto past = d_.run->machine_at(*time);
     const Value* held = past ? past->read_register(frame_, v.range->reg) : nullptr;
     if (!held) continue;
@@ -266,6 +309,23 @@ std::optional<Value> ValueFinder::from_history(std::uint32_t variable) {
     result = *held;
   }
   return result;
+}
+
+std::optional<Value> ValueFinder::changed_since(const UserVariable& v, std::uint64_t time) {
+  const std::vector<Change>& changes = d_.run->changes().list();
+  for (auto c = changes.rbegin(); c != changes.rend(); ++c) {
+    if (!c->writes || c->time < time || c->time > m_.instructions()) continue;
+    const auto past = d_.run->machine_at(c->time);
+    if (!past || past->frames().size() <= frame_) continue;
+    const Pc pc = past->frames()[frame_].pc;
+    const bool holds = pc >= v.begin && pc < v.range->end;
+    const Value* held = holds ? past->read_register(frame_, v.range->reg) : nullptr;
+    if (!held) continue;
+    notes_.push_back(
+        fmt::format("{} as of time {}, with a change by a command; its register was freed since", v.name, c->time));
+    return *held;
+  }
+  return std::nullopt;
 }
 
 std::optional<Value> ValueFinder::symbol(std::string_view name) {

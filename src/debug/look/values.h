@@ -15,6 +15,7 @@
 
 #include "debug/impl.h"
 #include "debug/look/inlined.h"
+#include "debug/look/recompute.h"
 
 namespace rldb::debug {
 
@@ -32,6 +33,9 @@ class ValueFinder {
   runtime::Result<runtime::Value> held(std::string_view name);
   // Its register was given up after its last use.
   bool was_freed(std::string_view name) const;
+  // The operands of a binding that is computed again: as they were when the code that serves it had run, as far as
+  // there is a history, else as they are. For as long as this object lives.
+  Lookup operands_of(int binding);
   // The binding that a name refers to here; -1: none.
   int binding_of(std::string_view name) const;
   // One line per value that is not directly available: `lv1 as of its definition, time 12`.
@@ -44,6 +48,8 @@ class ValueFinder {
   // Of a kernel's result in place: the memory that it overwrote, as long as a register holds it, else as it was then.
   std::optional<runtime::Value> overwritten(int binding);
   std::optional<runtime::Value> from_history(std::uint32_t variable);
+  // After the latest change by a command that was made while its register held it.
+  std::optional<runtime::Value> changed_since(const UserVariable& v, std::uint64_t time);
   std::optional<runtime::Value> symbol(std::string_view name);
   std::optional<runtime::Value> lookup(const ir::Var* v);
   const InlinedCalls& inlined() const;
@@ -52,7 +58,9 @@ class ValueFinder {
   std::optional<runtime::Value> value_of(const ir::Expr* argument);
   std::optional<runtime::Value> given(const ir::Var* v);
   runtime::Error not_computed(int binding) const;
-  bool is_reached(int binding) const;
+  BindingReach reached(int binding) const;
+  // Of several with a name: the nearest whose place is on the way.
+  int nearest(const std::vector<int>& same) const;
   const vm::Frame& frame() const { return m_.frames()[frame_]; }
   std::string_view function() const;
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "debug/impl.h"
+#include "debug/look/values.h"
 #include "debug/watch/numeric.h"
 #include "rldb/expression/array.h"
 #include "rldb/runtime/copy.h"
@@ -35,9 +36,10 @@ std::nullopt_t refuse(source::Diagnostics& out, std::string_view target, std::st
 
 std::string kind_text(const Value& v) { return runtime::describe(v); }
 
-// A number or tensor converted to a tensor of a dtype.
+// A number or tensor converted to a tensor of a dtype. Numbers that were written have to fit it.
 runtime::Result<support::Ref<Tensor>> converted(const Value& value, runtime::DType dtype) {
   RLDB_TRY(auto t, expression::as_tensor(value));
+  RLDB_TRY(t, expression::plain_numbers_as(t, dtype));
   return expression::cast(*t, dtype);
 }
 
@@ -209,8 +211,10 @@ std::optional<std::string> Debugger::assign(std::string_view target, std::string
     for (const SlotInfo& s : d.heap(d.run->machine(), d.run->code(), index))
       if (s.expression == name) return d.assign_slot(s.slot, *value, index, out);
   source::Diagnostics unused;
-  const bool has_value = evaluate(name, frame, unused).has_value();
-  return refuse(out, target, has_value ? "no register of the frame holds it" : "the frame has no such name");
+  if (evaluate(name, frame, unused)) return refuse(out, target, "no register of the frame holds it");
+  if (ValueFinder(d, d.run->machine(), d.run->code(), index, d.part, false).binding_of(name) >= 0)
+    return refuse(out, target, "it is not computed yet");
+  return refuse(out, target, "the frame has no such name");
 }
 
 StopReport Debugger::skip(source::Diagnostics& out) {

@@ -328,6 +328,7 @@ std::optional<Operand> Compiler::call(const ir::Call* c, int lane) {
                                                  : std::nullopt;
   }
   if (is_call_of<ir::intrin::Reinterpret>(c)) {
+    if (c->args[0]->dtype().element().bits != result.bits || lanes_of(c->args[0]) != lanes_of(c)) return std::nullopt;
     const Value v = expr(c->args[0], lane);
     return v ? Value(code_.pure(Op::Reinterpret, c->args[0]->dtype().element(), *v, {}, code_.type(result))) : v;
   }

@@ -244,18 +244,34 @@ bool is_packed_call(const ir::Expr* e) {
   return is_call_of<ir::intrin::TvmCallPacked>(e) || is_call_of<ir::intrin::TvmCallCpacked>(e);
 }
 
+// The lanes of a vector stand side by side, the first one at the lowest address.
+Result<Scalar> ExprEval::reinterpret(const ir::Call* c, int lane) const {
+  const DType from = c->args[0]->dtype().element(), to = c->dtype().element();
+  const int given = lanes_of(c->args[0]), wanted = lanes_of(c);
+  const bool by_lane = from.bits == to.bits && given == wanted;
+  const bool by_byte = from.bits % 8 == 0 && to.bits % 8 == 0 && from.bits * given == to.bits * wanted;
+  if (!by_lane && !by_byte)
+    return fail(ErrorKind::Unsupported,
+                fmt::format("T.reinterpret from {} to {} changes the size", runtime::to_string(c->args[0]->dtype()),
+                            runtime::to_string(c->dtype())));
+  const int begin = by_lane ? 0 : lane * int(to.bytes());
+  const int first = by_lane ? lane : begin / int(from.bytes());
+  const int last = by_lane ? lane : (begin + int(to.bytes()) - 1) / int(from.bytes());
+  alignas(8) std::byte bytes[16] = {};
+  for (int i = first; i <= last; ++i) {
+    RLDB_TRY(const Scalar v, eval(c->args[0], i));
+    store(bytes + std::size_t(i - first) * from.bytes(), from, v);
+  }
+  return load(bytes + (by_lane ? 0 : begin - first * int(from.bytes())), to);
+}
+
 Result<Scalar> ExprEval::call(const ir::Call* c, int lane) const {
   const DType result = c->dtype().element();
   if (is_call_of<ir::intrin::IfThenElse>(c)) {
     RLDB_TRY(const Scalar cond, eval(c->args[0], lane % lanes_of(c->args[0])));
     return eval(c->args[cond.i ? 1 : 2], lane);
   }
-  if (is_call_of<ir::intrin::Reinterpret>(c)) {
-    RLDB_TRY(const Scalar v, eval(c->args[0], lane));
-    alignas(8) std::byte bytes[8] = {};
-    store(bytes, c->args[0]->dtype().element(), v);
-    return load(bytes, result);
-  }
+  if (is_call_of<ir::intrin::Reinterpret>(c)) return reinterpret(c, lane);
   const bool is_ret = is_call_of<ir::intrin::Ret>(c) && c->args.size() == 1;
   if (is_ret || is_call_of<ir::intrin::Likely>(c)) return eval(c->args[0], lane);
   if (is_packed_call(c)) {

@@ -28,6 +28,7 @@ class ExprEval {
   runtime::Result<std::vector<std::int64_t>> integers(ir::Span<const ir::Expr*> values) const;
   runtime::Result<Scalar> variable(const ir::Var* v, int lane) const;
   runtime::Result<Scalar> call(const ir::Call* c, int lane) const;
+  runtime::Result<Scalar> reinterpret(const ir::Call* c, int lane) const;
   runtime::Result<Scalar> exchanged(const ir::Call* c) const;
   runtime::Result<Scalar> multiply_add(const ir::Call* c, int lane) const;
   runtime::Result<Scalar> let(const ir::LetExpr* e, int lane) const;

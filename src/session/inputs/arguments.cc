@@ -12,6 +12,8 @@
 #include "rldb/eval/eval.h"
 #include "rldb/expression/language.h"
 #include "rldb/ir/attr_name/relax.h"
+#include "rldb/ir/op/call_packed.h"
+#include "rldb/ir/op/call_tir_variant.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
 #include "rldb/onnx/model.h"
@@ -540,6 +542,42 @@ static bool take_initialisers(const onnx::Translation& model, const std::vector<
   return true;
 }
 
+// May a run of the function write to its arguments? A kernel that is run by itself has results among them, which are
+// wanted.
+static bool may_overwrite(const Session& session, std::string_view function) {
+  if (!session.module()) return session.program()->kind() == ProgramKind::RelaxExecutable;
+  const ir::Context& ctx = session.context();
+  if (ir::isa<ir::PrimFunc>(session.module()->find(function))) return false;
+  bool found = false;
+  for (const ir::ModuleEntry& e : session.module()->entries) {
+    const auto* f = ir::as<ir::Function>(e.function);
+    if (!f || found) continue;
+    ir::walk(f->body, [&](const ir::Node* n) {
+      const auto* call = ir::as<ir::Call>(n);
+      const auto* op = call ? ir::as<ir::Op>(call->callee) : nullptr;
+      found = found || (op && (op->name == op::CallTirInplace || op->name == op::CallInplacePacked)) ||
+              (call && ctx.typer() && !ctx.typer()->is_pure(*call));
+      return !found;
+    });
+  }
+  return found;
+}
+
+// Values of the session that the run may write to: it has copies, so that neither another run nor an entry changes the
+// memory of a run that is stopped.
+static bool copy_shared(std::vector<Argument>& arguments, const std::vector<bool>& shared, Diagnostics& out) {
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (!shared[i]) continue;
+    auto copy = runtime::copy_of(arguments[i].value);
+    if (!copy.ok()) {
+      out.add({}, source::message(diag::BadInput, arguments[i].parameter, copy.error().message));
+      return false;
+    }
+    arguments[i].value = std::move(copy).value();
+  }
+  return true;
+}
+
 // Of an input, in a message.
 static constexpr std::size_t kShownText = 200;
 
@@ -552,7 +590,7 @@ std::optional<std::vector<Argument>> Session::arguments(std::string_view functio
   Binder binder(options_, *std::move(params), upper_bounds(*this, function));
   const std::vector<Parameter>& ps = binder.params();
   std::vector<Argument> arguments(ps.size());
-  std::vector<bool> given(ps.size(), false);
+  std::vector<bool> given(ps.size(), false), shared(ps.size(), false);
   for (std::size_t i = 0; i < ps.size(); ++i) arguments[i].parameter = ps[i].name;
 
   const FindValue find = [this](std::string_view name) { return find_value(name); };
@@ -590,6 +628,7 @@ std::optional<std::vector<Argument>> Session::arguments(std::string_view functio
       return std::nullopt;
     }
     given[index] = true;
+    shared[index] = find_value(form) != nullptr;
     auto typed = typed_value(form, ps[index].type, find);
     if (!typed.ok()) {
       // A parameter's own name has been removed.
@@ -613,8 +652,10 @@ std::optional<std::vector<Argument>> Session::arguments(std::string_view functio
       return std::nullopt;
     }
     arguments[i].value = std::move(typed).value();
-    given[i] = true;
+    given[i] = shared[i] = true;
   }
+  if (std::find(shared.begin(), shared.end(), true) != shared.end() && may_overwrite(*this, function))
+    if (!copy_shared(arguments, shared, out)) return std::nullopt;
   if (const onnx::Translation* model = function == onnx::kEntry ? program_->initialisers() : nullptr)
     if (!take_initialisers(*model, ps, given, arguments, out)) return std::nullopt;
   for (std::size_t i = 0; i < ps.size(); ++i) {

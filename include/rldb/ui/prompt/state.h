@@ -352,6 +352,7 @@ class Repl {
   struct JsonReply;
   JsonReply* json_ = nullptr;              // of the current command; null: it writes text
   bool forced_ = false;                    // the current command was given with a `!`
+  bool run_given_up_ = false;              // the user said so when the current entry asked
   std::vector<debug::StoredEntry> to_do_;  // commands of the breakpoints that have just stopped the run
   bool doing_ = false;                     // they are being executed
   Status carry_out();

@@ -294,9 +294,14 @@ Lowering::Value* Lowering::reinterpret(const ir::Call* c) {
   Value* bits = to_memory(value(c->args[0]), from.element());
   const unsigned vector = bits->getType()->isVectorTy() ? lanes_of(bits) : 0;
   llvm::Type* wanted = memory_type(to.element());
-  if (bits->getType()->getScalarSizeInBits() != wanted->getPrimitiveSizeInBits())
-    refuse(
-        fmt::format("T.reinterpret from {} to {} changes the size", runtime::to_string(from), runtime::to_string(to)));
+  if (bits->getType()->getScalarSizeInBits() != wanted->getPrimitiveSizeInBits()) {
+    if (to.lanes > 1) wanted = llvm::FixedVectorType::get(wanted, unsigned(to.lanes));
+    if (from.bits % 8 != 0 || to.bits % 8 != 0 || vector != (from.lanes > 1 ? unsigned(from.lanes) : 0) ||
+        bits->getType()->getPrimitiveSizeInBits() != wanted->getPrimitiveSizeInBits())
+      refuse(fmt::format("T.reinterpret from {} to {} changes the size", runtime::to_string(from),
+                         runtime::to_string(to)));
+    return from_memory(b_.CreateBitCast(bits, wanted), to.element());
+  }
   if (vector) wanted = llvm::FixedVectorType::get(wanted, vector);
   return from_memory(b_.CreateBitCast(bits, wanted), to.element());
 }

@@ -4,6 +4,7 @@
 #include "frontend/script/tir/tir.h"
 #include "frontend/script/value/convert.h"
 #include "frontend/script/value/types.h"
+#include "rldb/ir/intrinsic/cast.h"
 #include "rldb/ir/intrinsic/host.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/threads.h"
@@ -11,6 +12,7 @@
 #include "rldb/source/diagnostic_script_call.h"
 #include "rldb/source/diagnostic_script_expected.h"
 #include "rldb/source/diagnostic_script_name.h"
+#include "rldb/source/diagnostic_script_tir.h"
 
 namespace rldb::frontend::script {
 
@@ -167,6 +169,11 @@ const ir::Attr* dtype_attr(Reader& r, ir::DType dtype) {
   return dtype.is_void() ? r.ctx.attr("void") : r.ctx.attr(dtype);
 }
 
+bool same_size(ir::DType a, ir::DType b) {
+  const bool counts = !a.is_handle() && !b.is_handle() && !a.is_void() && !b.is_void() && a.lanes > 0 && b.lanes > 0;
+  return !counts || a.bits * a.lanes == b.bits * b.lanes;
+}
+
 Val make_intrinsic(Reader& r, const CallNode& call, std::string_view name) {
   const Rule rule = rule_of(name);
   IntrinsicParts p;
@@ -189,6 +196,9 @@ Val make_intrinsic(Reader& r, const CallNode& call, std::string_view name) {
     return r.error(call.node, diag::MissingArgument, "dtype", call.shown());
   const ir::DType usual = usual_dtype(rule, name, p.args);
   const ir::DType dtype = p.dtype ? *p.dtype : usual;
+  if (const ir::IntrinsicInfo* row = ir::find_intrinsic(name);
+      row && row->id == ir::intrin::Reinterpret && p.args.size() == 1 && !same_size(p.args[0]->dtype(), dtype))
+    return r.error(call.node, diag::ReinterpretSize, runtime::to_string(p.args[0]->dtype()), runtime::to_string(dtype));
   if (const ir::IntrinsicInfo* row = ir::find_intrinsic(name);
       row && p.args.size() == 1 && p.attrs.empty() && dtype == usual && !p.type && row->arity == 1) {
     const ir::Expr* made = ir::make_unary(r.ctx, row->id, p.args[0]);

@@ -237,11 +237,10 @@ Status command_Dprintf(Repl& repl, std::string_view rest) {
   if (text.size() < 2 || text.front() != '"' || text.back() != '"') return Status::Usage;
   text = text.substr(1, text.size() - 2);
   source::Diagnostics diagnostics;
+  // A text that cannot be read takes no number.
+  if (!repl.debugger().set_log(0, text, diagnostics)) return repl.report(diagnostics);
   const Breakpoint* point = repl.debugger().add_breakpoint(trim(rest.substr(0, comma)), false, diagnostics);
-  if (point && !repl.debugger().set_log(point->number, text, diagnostics)) {
-    repl.debugger().remove_breakpoint(point->number);
-    point = nullptr;
-  }
+  if (point) (void)repl.debugger().set_log(point->number, text, diagnostics);
   return made(repl, point, {}, diagnostics);
 }
 

@@ -277,12 +277,22 @@ class OtherArguments {
     return true;
   }
 
+  // Dimensions that are not given stay those of the run.
+  void keep_dims(const ir::Var* parameter, const Value& value) {
+    const auto* t = ir::as<ir::TensorType>(parameter->type);
+    if (!t || !t->has_shape || !value.is(runtime::ValueKind::Tensor)) return;
+    const auto& shape = value.as_tensor().shape();
+    for (std::size_t i = 0; i < t->shape.size() && i < shape.size(); ++i)
+      if (const auto* v = ir::as<ir::Var>(t->shape[i])) repl_.session().options().dims[std::string(v->name)] = shape[i];
+  }
+
   // Values of the run stay where they do not depend on a dimension that changes; the others are generated.
   std::optional<std::vector<Value>> made(const std::vector<Value>& present, const ir::Function* f) {
     session::Session& session = repl_.session();
     auto without = session.snapshot();
     for (const std::string& name : names_) without.values.erase(name);
     session.restore(std::move(without));
+    for (std::size_t i = 0; i < names_.size(); ++i) keep_dims(f->params[i], present[i]);
     for (const auto& [name, value] : dims_) session.options().dims[name] = value;
     for (std::size_t i = 0; i < names_.size(); ++i) {
       const auto symbols = symbols_of(f->params[i]);

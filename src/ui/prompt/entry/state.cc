@@ -268,7 +268,7 @@ std::string Repl::carried(const debug::StoredEntry& entry) const {
 // Kept for repetition by a script: entries that succeeded, and those that failed as an `:expect error` specifies, or
 // failed but still changed something (a run that stopped at a fault): a script would end there, but for an expectation.
 void Repl::keep_entry(debug::StoredEntry entry, Status result, bool changed) noexcept {
-  constexpr const char* kFails = ":expect error";
+  constexpr const char *kFails = ":expect error", *kEndsRun = ":kill";
   const support::MemoryLimitExempt exempt;
   const bool expectation = is_entry_of(entry.text, kChecks);
   if (result == Status::Good || result == Status::Quit || (result == Status::Failed && changed && !expectation)) {
@@ -277,12 +277,15 @@ void Repl::keep_entry(debug::StoredEntry entry, Status result, bool changed) noe
     if (entry.text.starts_with(kFails) && !entered_.empty() && entered_.back().text == kFails) entered_.pop_back();
     const bool fails = result == Status::Failed;
     const debug::Author author = entry.author;
+    // A script cannot be asked.
+    if (run_given_up_) entered_.push_back({kEndsRun, author});
     entered_.push_back(std::move(entry));
     if (fails) entered_.push_back({kFails, author});
     failed_entry_ = {};
   } else if (!expectation) {
     failed_entry_ = std::move(entry);
   }
+  run_given_up_ = false;
 }
 
 // One after the other, not nested: `continue` among them may stop at a breakpoint with commands again.
@@ -319,7 +322,10 @@ void Repl::note_change(RunChange change) {
 bool Repl::may_end_run(std::string_view what) {
   if (!debugger_->active() || forced_ || repeating) return true;
   const std::string where = describe_position(*this, debugger_->last_stop().where);
-  if (ask) return ask(fmt::format("{} ends the run that is stopped at {}\ncontinue? (y/n) ", what, where));
+  if (ask) {
+    run_given_up_ = ask(fmt::format("{} ends the run that is stopped at {}\ncontinue? (y/n) ", what, where));
+    return run_given_up_;
+  }
   fail(source::message(diag::RunInTheWay, where, what));
   return false;
 }
