@@ -154,7 +154,12 @@ bool WriteHistory::have(std::size_t interval) {
       notes.finish(m);
       each_register(m, [&](const ValuePath& path, const Storage* s) { next.at_end.emplace_back(path, s); });
     };
-    const auto seen = [&](const vm::Machine& m) { notes.see(m); };
+    // A call that a command left out was not made.
+    const auto left_out = [&](std::uint64_t time) {
+      const std::vector<Change>& changes = run_.changes().list();
+      return std::any_of(changes.begin(), changes.end(), [&](const Change& c) { return c.moves && c.time == time; });
+    };
+    const auto seen = [&](const vm::Machine& m) { left_out(m.instructions()) ? notes.finish(m) : notes.see(m); };
     const SkimEnd skimmed = skim_before(run_, end, calls, begun, seen, ended);
     if (skimmed == SkimEnd::Interrupted) abandon_question();
     if (skimmed == SkimEnd::Refused) {
