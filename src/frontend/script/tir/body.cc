@@ -459,6 +459,8 @@ class StatementReader {
   }
 
   void while_loop(Node s) {
+    if (const Node alternative = s.child(Field::Alternative))
+      r_.error(alternative, diag::UnsupportedSyntax, "`else` after a loop");
     const ir::Expr* cond = condition(s.child(Field::Condition));
     const ir::Stmt* body = read_tir_block(r_, s.child(Field::Body));
     if (cond) tir_.emit(at(r_.ctx.while_stmt(cond, body), s));
@@ -571,9 +573,12 @@ class StatementReader {
 
   void return_statement(Node s) {
     const Node value = s.child(Field::Value);
-    if (!value) return;
-    const Val v = eval(r_, value);
-    if (v.is(ValKind::None)) return;
+    const Val v = value ? eval(r_, value) : Val();
+    // TVM refuses it too: it would have to leave the function here.
+    if (!value || v.is(ValKind::None)) {
+      r_.error(s, diag::UnsupportedSyntax, "a `return` without a value in a TensorIR function");
+      return;
+    }
     const ir::Expr* e = to_scalar(r_, v, value);
     if (e) tir_.emit(at(r_.ctx.evaluate(r_.ctx.intrin(e->dtype(), ir::intrin::Ret, {e})), s));
   }

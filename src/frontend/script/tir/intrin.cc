@@ -6,6 +6,7 @@
 #include "frontend/script/value/types.h"
 #include "rldb/ir/intrinsic/cast.h"
 #include "rldb/ir/intrinsic/host.h"
+#include "rldb/ir/intrinsic/math.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/threads.h"
 #include "rldb/ir/unary.h"
@@ -186,6 +187,9 @@ Val make_intrinsic(Reader& r, const CallNode& call, std::string_view name) {
     }
     p.args = {both->first, both->second};
   }
+  if (const ir::IntrinsicInfo* row = ir::find_intrinsic(name);
+      row && row->id == ir::intrin::Pow && !p.args.empty() && p.args[0]->dtype().is_integral())
+    return r.error(call.node, diag::PowerOfIntegers, runtime::to_string(p.args[0]->dtype()));
   if (const ir::IntrinsicInfo* row = ir::find_intrinsic(name);
       row && rule == Rule::Match && p.args.size() == 2 && p.attrs.empty() && !p.dtype && !p.type) {
     const ir::Expr* made = ir::make_bits(r.ctx, row->id, p.args[0], p.args[1]);

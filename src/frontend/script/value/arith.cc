@@ -14,6 +14,7 @@
 #include "rldb/ops/arguments.h"
 #include "rldb/source/diagnostic_script_call.h"
 #include "rldb/source/diagnostic_script_relax.h"
+#include "rldb/source/diagnostic_script_tir.h"
 #include "rldb/source/diagnostic_syntax.h"
 #include "rldb/support/integer.h"
 
@@ -320,6 +321,8 @@ Val scalar_result(Reader& r, Op op, const Val& va, const Val& vb, Node at) {
       r.report(at.span(), std::move(matched).error());
       return {};
     }
+    if (op == Op::Pow && matched->first->dtype().is_integral())
+      return r.error(at, diag::PowerOfIntegers, runtime::to_string(matched->first->dtype()));
     return Val::of(r.at(ir::make_bits(r.ctx, *intrinsic, matched->first, matched->second), at));
   }
   return r.error(at, diag::BadOperands, at.text(), describe(r, va), describe(r, vb));

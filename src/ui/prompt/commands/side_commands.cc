@@ -234,8 +234,10 @@ class OtherArguments {
     const ir::Module* module = repl_.debugger().written_module();
     const auto* f = module ? ir::as<ir::Function>(module->find(repl_.debugger().run_function())) : nullptr;
     if (!present || !f || f->params.size() != names_.size() || present->size() != names_.size()) {
-      repl_.fail(source::message(diag::NoSuchThing, "run of a Relax function with a history, to be run again",
-                                 repl_.debugger().run_function()));
+      const char* why = !present ? "its run has no history"
+                        : !f     ? "it is not a Relax function as it was written, but made by a pass"
+                                 : "its parameters are no longer those that were written";
+      repl_.fail(source::message(diag::CannotRerun, repl_.debugger().run_function(), why));
       return std::nullopt;
     }
     for (const std::string& word : words)
