@@ -1,6 +1,7 @@
 // Operators over numbers and tensors.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <utility>
@@ -278,8 +279,35 @@ void hold_all(Operator op, const C* a, const C* b, std::int64_t n, std::byte* ou
   return loop.template operator()<Operator::GreaterEqual>();
 }
 
+// The floats of a tensor where they are; null: they are not in a row, or not aligned.
+const float* floats_of(const Tensor& t, std::int64_t at, std::int64_t step) {
+  const bool aligned = reinterpret_cast<std::uintptr_t>(t.address()) % alignof(float) == 0;
+  return step == 1 && aligned ? reinterpret_cast<const float*>(t.peek()) + at : nullptr;
+}
+
+// Of two tensors of float32, which need not become doubles: a single element is repeated.
+Result<Value> compare_floats(Operator op, const Pair& p) {
+  RLDB_TRY(Ref<Tensor> out, Tensor::empty(p.shape.shape(), DType::Bool()));
+  runs_on_threads(p.shape, [&](std::int64_t at, const std::int64_t* starts, const std::int64_t* steps, std::int64_t n) {
+    float own[2][kChunk];
+    const float* from[2];
+    const Tensor* operands[] = {p.a.get(), p.b.get()};
+    for (std::size_t k = 0; k < 2; ++k) {
+      from[k] = floats_of(*operands[k], starts[k], steps[k]);
+      if (from[k]) continue;
+      double values[kChunk];
+      load(*operands[k], starts[k], steps[k], n, values);
+      std::copy_n(values, n, own[k]);
+      from[k] = own[k];
+    }
+    hold_all<float, float>(op, from[0], from[1], n, out->data() + at);
+  });
+  return Value(std::move(out));
+}
+
 template <class C>
 Result<Value> compare_elements(Operator op, const Pair& p) {
+  if (p.a->dtype() == DType::Float(32) && p.b->dtype() == DType::Float(32)) return compare_floats(op, p);
   RLDB_TRY(Ref<Tensor> out, Tensor::empty(p.shape.shape(), DType::Bool()));
   const bool a_wide = p.a->dtype() == DType::UInt(64), b_wide = p.b->dtype() == DType::UInt(64);
   runs_on_threads(p.shape, [&](std::int64_t at, const std::int64_t* starts, const std::int64_t* steps, std::int64_t n) {

@@ -217,23 +217,49 @@ Result<Ref<Tensor>> in_dtype(Ref<Tensor> v, DType t) {
   return out;
 }
 
+// f(position) of each element from `begin` to `end` that holds, in order. Of booleans eight are looked at at once.
+template <class F>
+void each_that_holds(const Tensor& t, std::int64_t begin, std::int64_t end, F f) {
+  const bool booleans = t.dtype() == DType::Bool();
+  bool own[kChunk];
+  for (std::int64_t at = begin; at < end && !cancelled(); at += kChunk) {
+    const std::int64_t n = std::min(kChunk, end - at);
+    const std::byte* c = booleans ? t.peek() + at : reinterpret_cast<const std::byte*>(own);
+    if (!booleans) load_condition(t, at, 1, n, own);
+    std::int64_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+      std::uint64_t eight = 0;
+      std::memcpy(&eight, c + i, sizeof eight);
+      if (eight == 0) continue;
+      for (std::int64_t k = i; k < i + 8; ++k)
+        if (c[k] != std::byte(0)) f(at + k);
+    }
+    for (; i < n; ++i)
+      if (c[i] != std::byte(0)) f(at + i);
+  }
+}
+
+// How many of them hold.
+std::int64_t count_that_hold(const Tensor& t, std::int64_t begin, std::int64_t end) {
+  bool c[kChunk];
+  std::int64_t sum = 0;
+  for (std::int64_t at = begin; at < end && !cancelled(); at += kChunk) {
+    const std::int64_t n = std::min(kChunk, end - at);
+    load_condition(t, at, 1, n, c);
+    std::int32_t here = 0;
+    for (std::int64_t i = 0; i < n; ++i) here += c[i] ? 1 : 0;
+    sum += here;
+  }
+  return sum;
+}
+
 // The indices of the elements that hold, one tensor for each dimension: counted by slices, then written.
 Result<Value> places_where(const Tensor& t) {
   const std::int64_t count = t.element_count();
   const std::size_t slices = slice_count(count);
-  const auto each = [&](std::size_t k, auto f) {
-    bool c[kChunk];
-    const Slice s = slice_of(count, k, slices, kChunk);
-    for (std::int64_t at = s.begin; at < s.end && !cancelled(); at += kChunk) {
-      const std::int64_t n = std::min(kChunk, s.end - at);
-      load_condition(t, at, 1, n, c);
-      f(at, n, c);
-    }
-  };
+  const auto slice = [&](std::size_t k) { return slice_of(count, k, slices, kChunk); };
   std::vector<std::int64_t> first(slices + 1);
-  on_threads(slices, [&](std::size_t k) {
-    each(k, [&](std::int64_t, std::int64_t n, const bool* c) { first[k + 1] += std::count(c, c + n, true); });
-  });
+  on_threads(slices, [&](std::size_t k) { first[k + 1] = count_that_hold(t, slice(k).begin, slice(k).end); });
   for (std::size_t k = 0; k < slices; ++k) first[k + 1] += first[k];
   const std::size_t rank = t.shape().size();
   std::vector<Value> places;
@@ -245,13 +271,10 @@ Result<Value> places_where(const Tensor& t) {
   }
   on_threads(slices, [&](std::size_t k) {
     std::int64_t to = first[k];
-    each(k, [&](std::int64_t at, std::int64_t n, const bool* c) {
-      for (std::int64_t i = 0; i < n; ++i) {
-        if (!c[i]) continue;
-        std::int64_t rest = at + i;
-        for (std::size_t d = rank; d-- > 0; rest /= t.shape()[d]) out[d][to] = rest % t.shape()[d];
-        ++to;
-      }
+    if (rank == 1) return each_that_holds(t, slice(k).begin, slice(k).end, [&](std::int64_t at) { out[0][to++] = at; });
+    each_that_holds(t, slice(k).begin, slice(k).end, [&](std::int64_t at) {
+      for (std::size_t d = rank; d-- > 0; at /= t.shape()[d]) out[d][to] = at % t.shape()[d];
+      ++to;
     });
   });
   return Value::of_tuple(std::move(places));

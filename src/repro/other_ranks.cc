@@ -7,6 +7,7 @@
 #include <charconv>
 #include <exception>
 
+#include "rldb/repro/leave_job.h"
 #include "rldb/repro/reduce.h"
 #include "rldb/support/cancel.h"
 
@@ -15,7 +16,23 @@ namespace rldb::repro {
 namespace {
 
 constexpr ::useconds_t kBetweenLooks = 500;
-constexpr std::string_view kEnd = "end";
+constexpr std::string_view kEnd = "end";    // of a search; of another rank: it answers nothing more
+constexpr std::string_view kLeft = "left";  // of another rank: it ends
+// A rank is late after this time, and after that of the longest answer so often: it hangs, or its machine does.
+constexpr auto kPatience = std::chrono::seconds(5);
+constexpr int kTimesLongest = 2;
+// A rank that is asked to end may have to finish an answer.
+constexpr auto kToLeave = std::chrono::seconds(10);
+using Clock = std::chrono::steady_clock;
+
+// Ranks of the job of this process.
+struct Absent {
+  std::set<int> silent, left;
+};
+Absent& absent() {
+  static Absent made;
+  return made;
+}
 
 std::size_t question_number(const std::string& text) {
   std::size_t n = 0;
@@ -51,6 +68,9 @@ std::string answer_or_none(const Answer& answer, const std::string& question) {
 
 }  // namespace
 
+const std::set<int>& silent_ranks() { return absent().silent; }
+void note_silent(int rank) { absent().silent.insert(rank); }
+
 void wait_for_messages() { ::usleep(kBetweenLooks); }
 
 std::string to_parts(const std::vector<std::string>& parts) {
@@ -76,15 +96,20 @@ std::optional<std::vector<std::string>> from_parts(std::string_view bytes) {
 void OtherRanks::listen() {
   while (auto message = ranks_.receive()) {
     State& state = states_[std::size_t(message->from)];
-    if (message->bytes == kEnd) {
+    absent().silent.erase(message->from);
+    if (message->bytes == kLeft) absent().left.insert(message->from);
+    if (message->bytes == kEnd || message->bytes == kLeft) {
       if (wanted_.contains(state.question)) answers_.emplace_back(state.question, std::string());
-      state = {0, true};
+      state = {0, {}, true};
       continue;
     }
     auto parts = from_parts(message->bytes);
     if (!parts || parts->size() != 2) continue;
     const std::size_t question = question_number((*parts)[0]);
-    if (state.question == question) state.question = 0;
+    if (state.question == question) {
+      took(Clock::now() - state.since);
+      state.question = 0;
+    }
     if (wanted_.contains(question)) answers_.emplace_back(question, std::move((*parts)[1]));
   }
 }
@@ -99,18 +124,29 @@ std::optional<int> OtherRanks::give(const std::string& question) {
   for (int rank = 1; rank < ranks_.size(); ++rank) {
     State& state = states_[std::size_t(rank)];
     if (state.question != 0 || state.left) continue;
-    if (!ranks_.send(rank, to_parts({std::to_string(++last_), question}))) return std::nullopt;
+    if (!ranks_.post(rank, to_parts({std::to_string(++last_), question}))) return std::nullopt;
     state.question = last_;
+    state.since = Clock::now();
     wanted_.insert(last_);
     return rank;
   }
   return std::nullopt;
 }
 
+bool OtherRanks::is_late(const State& state) const {
+  return Clock::now() - state.since > std::max<std::chrono::nanoseconds>(kPatience, kTimesLongest * longest_);
+}
+
 std::optional<std::string> OtherRanks::heard(int rank, std::size_t question) {
   listen();
+  const State& state = states_[std::size_t(rank)];
   const auto it = std::find_if(answers_.begin(), answers_.end(), [&](const auto& a) { return a.first == question; });
-  if (it == answers_.end() && states_[std::size_t(rank)].left) return std::string();
+  if (it == answers_.end() && state.left) return std::string();
+  if (it == answers_.end() && state.question == question && is_late(state)) {
+    wanted_.erase(question);
+    note_silent(rank);
+    return std::string();
+  }
   if (it == answers_.end()) return std::nullopt;
   std::string found = std::move(it->second);
   answers_.erase(it);
@@ -119,7 +155,8 @@ std::optional<std::string> OtherRanks::heard(int rank, std::size_t question) {
 }
 
 bool OtherRanks::any() const {
-  return std::any_of(states_.begin() + 1, states_.end(), [](const State& s) { return !s.left; });
+  return std::any_of(states_.begin() + 1, states_.end(),
+                     [this](const State& s) { return !s.left && !(s.question != 0 && is_late(s)); });
 }
 
 void OtherRanks::forget() {
@@ -130,7 +167,27 @@ void OtherRanks::forget() {
 void OtherRanks::end() { end_other_ranks(ranks_); }
 
 void end_other_ranks(support::Ranks& ranks) {
-  for (int rank = 1; rank < ranks.size(); ++rank) ranks.send(rank, kEnd);
+  for (int rank = 1; rank < ranks.size(); ++rank) ranks.post(rank, std::string(kEnd));
+}
+
+void leave_job(support::Ranks& ranks) {
+  if (ranks.rank() > 0) {
+    ranks.send(0, kLeft);
+    return;
+  }
+  end_other_ranks(ranks);
+  std::vector<int> missing;
+  for (int rank = 1; rank < ranks.size(); ++rank) missing.push_back(rank);
+  for (const auto end = Clock::now() + kToLeave; Clock::now() < end; wait_for_messages()) {
+    while (const auto message = ranks.receive()) {
+      if (message->bytes == kLeft) absent().left.insert(message->from);
+      absent().silent.erase(message->from);
+    }
+    std::erase_if(missing, [](int rank) { return absent().left.contains(rank); });
+    if (missing.empty()) return;
+  }
+  for (const int rank : missing) note_silent(rank);
+  ranks.abandon();
 }
 
 void answer_rank_0(support::Ranks& ranks, const Answer& answer) {
@@ -211,7 +268,11 @@ class Asking {
     for (const std::size_t index : without) answer_here(index);
   }
 
-  void answer_here(std::size_t index) { answers_[index] = here_ ? here_(questions_[index]) : std::string(); }
+  void answer_here(std::size_t index) {
+    const Clock::time_point begin = Clock::now();
+    answers_[index] = here_ ? here_(questions_[index]) : std::string();
+    if (others_) others_->took(Clock::now() - begin);
+  }
 
   OtherRanks* others_;
   const std::vector<std::string>& questions_;

@@ -9,6 +9,7 @@
 #include "rldb/ir/operator_text.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"
+#include "rldb/runtime/by_host.h"
 #include "rldb/support/cancel.h"
 #include "session/engines.h"
 
@@ -78,38 +79,41 @@ class Spelling {
 
 }  // namespace
 
+// On the host: operands on a device are copied, and the results return to it.
 Result<Value> Session::call_operator(PackedArgs args) {
   if (args.empty() || !args[0].is(ValueKind::String))
     return runtime::fail(ErrorKind::TypeMismatch, fmt::format("{} needs an operator's text", builtin::CallOperator));
-  Spelling spelling;
-  RLDB_TRY(const std::string text, spelling.text(args[0].as_string(), args.subspan(1)));
-  std::vector<Value> operands;
-  std::string key = fmt::format("{} {} {}", int(options_.engine), options_.check_bounds, text);
-  std::vector<NamedValue> names;
-  for (auto& [name, value] : spelling.tensors) {
-    names.push_back({name, value, ctx_->var(name, type_of_value(*ctx_, value))});
-    key += " " + ir::print_type(names.back().var->type);
-    operands.push_back(value);
-  }
-  // A loop over growing shapes would otherwise keep a program for each.
-  constexpr std::size_t kMostPrograms = 256;
-  const auto known = engines_->operators.find(key);
-  std::shared_ptr<const Build> program = known == engines_->operators.end() ? nullptr : known->second;
-  Diagnostics found;
-  const auto failed = [&]() -> support::Failure<runtime::Error> {
-    support::poll_cause();
-    return runtime::fail(ErrorKind::Unsupported, found.first_error(text));
-  };
-  if (!program) {
-    program = build_operator(text, names, found);
-    if (!program) return failed();
-    if (engines_->operators.size() >= kMostPrograms) engines_->operators.clear();
-    engines_->operators.emplace(std::move(key), program);
-  }
-  RunResult result = run_build(*program, kOperatorFunction, operands, found);
-  if (result.fault) return support::Failure(std::move(result.fault->error));
-  if (!result.ok) return failed();
-  return std::move(result.value);
+  return runtime::by_host(builtin::CallOperator, args.subspan(1), [&](PackedArgs given) -> Result<Value> {
+    Spelling spelling;
+    RLDB_TRY(const std::string text, spelling.text(args[0].as_string(), given));
+    std::vector<Value> operands;
+    std::string key = fmt::format("{} {} {}", int(options_.engine), options_.check_bounds, text);
+    std::vector<NamedValue> names;
+    for (auto& [name, value] : spelling.tensors) {
+      names.push_back({name, value, ctx_->var(name, type_of_value(*ctx_, value))});
+      key += " " + ir::print_type(names.back().var->type);
+      operands.push_back(value);
+    }
+    // A loop over growing shapes would otherwise keep a program for each.
+    constexpr std::size_t kMostPrograms = 256;
+    const auto known = engines_->operators.find(key);
+    std::shared_ptr<const Build> program = known == engines_->operators.end() ? nullptr : known->second;
+    Diagnostics found;
+    const auto failed = [&]() -> support::Failure<runtime::Error> {
+      support::poll_cause();
+      return runtime::fail(ErrorKind::Unsupported, found.first_error(text));
+    };
+    if (!program) {
+      program = build_operator(text, names, found);
+      if (!program) return failed();
+      if (engines_->operators.size() >= kMostPrograms) engines_->operators.clear();
+      engines_->operators.emplace(std::move(key), program);
+    }
+    RunResult result = run_build(*program, kOperatorFunction, operands, found);
+    if (result.fault) return support::Failure(std::move(result.fault->error));
+    if (!result.ok) return failed();
+    return std::move(result.value);
+  });
 }
 
 std::shared_ptr<const Build> Session::build_operator(const std::string& text, const std::vector<NamedValue>& names,

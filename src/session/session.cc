@@ -73,9 +73,10 @@ Session::Session(Options options, runtime::Output* output)
       engines_(std::make_unique<Engines>()) {
   ops::install(*ctx_);
   runtime::register_test_functions(registry_, *output_, &helpers_called_);
-  registry_.register_function(
+  runtime::PackedInfo& by_operator = registry_.register_function(
       std::string(builtin::CallOperator), [this](runtime::PackedArgs args) { return call_operator(args); },
       "an operator whose operands' types are known only at run time");
+  by_operator.any_device = true;
   register_contrib(registry_);
   isolation_ = std::make_shared<runtime::Isolation>();
   isolation_->on = &options_.isolate;

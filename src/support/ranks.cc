@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <limits>
 
@@ -17,7 +18,10 @@ constexpr const char* kOthers[] = {"PMI_SIZE", "MPI_LOCALNRANKS"};
 // Children that never call MPI are what its warning about fork is not about.
 constexpr const char* kWarnOnFork = "OMPI_MCA_mpi_warn_on_fork";
 
-// Set by a rank for the commands that it starts: they have the job's variables and are not of the job.
+// The launcher's name of a job.
+constexpr const char* kJob = "PMIX_NAMESPACE";
+// Set by a rank to its job, for the commands that it starts: they have the job's variables and are not of it. Where it
+// is inherited further, another job has another name.
 constexpr const char* kStartedByRank = "RLDB_STARTED_BY_RANK";
 
 constexpr int kTag = 1;
@@ -28,6 +32,16 @@ struct Status {
   int source, tag, error, cancelled;
   std::size_t bytes;
 };
+
+std::string job_name() {
+  const char* name = std::getenv(kJob);
+  return name ? name : "a job";
+}
+
+bool is_started_by_rank() {
+  const char* job = std::getenv(kStartedByRank);
+  return job && job_name() == job;
+}
 
 int number_in(const char* variable) {
   const char* text = std::getenv(variable);
@@ -41,6 +55,7 @@ struct Ranks::Library {
   void *world = nullptr, *byte = nullptr;
   int (*init)(int*, char***) = nullptr;
   int (*finalize)() = nullptr;
+  int (*abort)(void*, int) = nullptr;
   int (*rank)(void*, int*) = nullptr;
   int (*size)(void*, int*) = nullptr;
   int (*send)(const void*, int, void*, int, int, void*) = nullptr;
@@ -65,9 +80,10 @@ struct Ranks::Library {
       return false;
     }
     const bool all = find(world, "ompi_mpi_comm_world") && find(byte, "ompi_mpi_byte") && find(init, "MPI_Init") &&
-                     find(finalize, "MPI_Finalize") && find(rank, "MPI_Comm_rank") && find(size, "MPI_Comm_size") &&
-                     find(send, "MPI_Send") && find(isend, "MPI_Isend") && find(test, "MPI_Test") &&
-                     find(recv, "MPI_Recv") && find(iprobe, "MPI_Iprobe") && find(get_count, "MPI_Get_count");
+                     find(finalize, "MPI_Finalize") && find(abort, "MPI_Abort") && find(rank, "MPI_Comm_rank") &&
+                     find(size, "MPI_Comm_size") && find(send, "MPI_Send") && find(isend, "MPI_Isend") &&
+                     find(test, "MPI_Test") && find(recv, "MPI_Recv") && find(iprobe, "MPI_Iprobe") &&
+                     find(get_count, "MPI_Get_count");
     if (!all) why = "libmpi is not OpenMPI's";
     return all;
   }
@@ -79,12 +95,12 @@ Ranks::Ranks(std::unique_ptr<Library> library) : library_(std::move(library)) {
 }
 
 std::unique_ptr<Ranks> Ranks::join(std::string& why) {
-  if (std::getenv(kStartedByRank)) return nullptr;
+  if (is_started_by_rank()) return nullptr;
   for (const char* other : kOthers)
     if (number_in(other) > 1 && number_in(kSize) <= 1) why = "the ranks were not started by OpenMPI's mpirun";
   if (number_in(kSize) <= 1 || !why.empty()) return nullptr;
   ::setenv(kWarnOnFork, "0", 0);
-  ::setenv(kStartedByRank, "1", 1);
+  ::setenv(kStartedByRank, job_name().c_str(), 1);
   auto library = std::make_unique<Library>();
   if (!library->load(why)) return nullptr;
   if (library->init(nullptr, nullptr) != 0) {
@@ -94,8 +110,21 @@ std::unique_ptr<Ranks> Ranks::join(std::string& why) {
   return std::unique_ptr<Ranks>(new Ranks(std::move(library)));
 }
 
+// Without the other ranks MPI_Finalize would not return, and mpirun not end: the job ends with the process, and with
+// its exit code.
 Ranks::~Ranks() {
-  if (!abandoned_) library_->finalize();
+  if (!abandoned_) {
+    library_->finalize();
+    return;
+  }
+  static Library* at_exit = nullptr;
+  at_exit = library_.release();
+  ::on_exit(
+      [](int code, void*) {
+        std::fflush(nullptr);
+        at_exit->abort(at_exit->world, code);
+      },
+      nullptr);
 }
 
 bool Ranks::send(int to, std::string_view bytes) {

@@ -168,3 +168,26 @@ TEST_CASE("many elements are counted as few are") {
     CHECK_FALSE(truth(*evaluate_text("x.all()", names)).value());
   }
 }
+
+TEST_CASE("the places of elements that hold are those of a plain loop, and floats compare as doubles do") {
+  constexpr std::int64_t kCount = (1 << 19) + 1237;
+  std::vector<double> given(std::size_t(kCount), -1.0);
+  for (std::size_t i = 0; i < given.size(); i += 1 + i % 29) given[i] = i % 3 == 0 ? kNaN : i % 5 == 0 ? kInf : 0.1;
+  for (const DType t : {DType::Float(32), DType::Float(64), DType::Float(16)}) {
+    const Value v(tensor_of(given, t));
+    const std::vector<double> x = values_of(v.as_tensor());
+    const auto names = [&](std::string_view) -> runtime::Result<Value> { return v; };
+    const auto places = [&](std::string_view text) {
+      return values_of(evaluate_text(text, names)->as_tuple().fields[0].as_tensor());
+    };
+    std::vector<double> above, differ;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      if (x[i] > 0) above.push_back(double(i));
+      if (x[i] != x[i]) differ.push_back(double(i));
+    }
+    CHECK(places("where(x > 0)") == above);
+    CHECK(places("where(x != x)") == differ);
+    const std::vector<double> rest = places("where(~(x <= 0))");
+    CHECK(rest.size() == above.size() + differ.size());
+  }
+}

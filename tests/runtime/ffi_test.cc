@@ -1,9 +1,11 @@
 // Plugins that use the whole C ABI: objects, containers, functions both ways, errors; and plugins that misuse it.
 #include <doctest/doctest.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <map>
 
+#include "rldb/runtime/ffi_abi.h"
 #include "rldb/runtime/object_value.h"
 #include "rldb/runtime/plugin.h"
 #include "runtime/helpers.h"
@@ -95,7 +97,8 @@ TEST_CASE("ffi: arguments and results of every kind, in this process and in a gu
                                                     {Value::of_bool(true), 2},
                                                     {Value::of_float(1), 3},
                                                     {Value::of_dtype(kF32), 5},
-                                                    {Value::of_string("x"), 8},
+                                                    {Value::of_string("x"), 65},
+                                                    {Value::of_string("longer than seven bytes"), 65},
                                                     {Value::of_shape({1}), 69},
                                                     {f32({1}, {1}), 70},
                                                     {Value::of_tuple({}), 71},
@@ -103,6 +106,25 @@ TEST_CASE("ffi: arguments and results of every kind, in this process and in a gu
     for (const auto& [v, kind] : kinds) CHECK(p.call("kind_of", {v}).as_int() == kind);
     for (const auto& [v, kind] : kinds) CHECK(compare(p.call("ident", {v}), v).empty());
   }
+}
+
+TEST_CASE("ffi: a library that gives an address in a later call stays loaded") {
+  {
+    Loaded p(RLDB_LATE_PLUGIN);
+    for (const char* name : {"give_allocator", "give_tensor_allocator", "give_function"}) p.call(name, {});
+  }
+  const TVMFFICustomAllocator* allocator = TVMFFIGetCustomAllocator();
+  std::free(allocator->allocate(64, 16, kTVMFFIObject, allocator->context));
+  TVMFFISetCustomAllocator(nullptr);
+  DLTensor none{};
+  DLManagedTensorVersioned* made = nullptr;
+  std::string said;
+  const auto hear = [](void* to, const char*, const char* message) { *static_cast<std::string*>(to) = message; };
+  CHECK(TVMFFIEnvGetDLPackManagedTensorAllocator()(&none, &made, &said, hear) == -1);
+  CHECK(said == "the allocator of late_plugin.c has none");
+  TVMFFIEnvSetDLPackManagedTensorAllocator(nullptr, 1, nullptr);
+  Loaded p(RLDB_TVM_PLUGIN);
+  CHECK(p.call("by_name", {Value::of_string("late.answer")}).as_int() == 42);
 }
 
 TEST_CASE("ffi: an object of the plugin is kept, passed back and released") {

@@ -349,10 +349,11 @@ EXPORT(adder) {
   return any_of(static_cast<TVMFFIObject*>(f));
 }
 EXPORT(by_name) {
-  const TVMFFIByteArray name{args[0].v_c_str, std::strlen(args[0].v_c_str)};
+  if (args[0].type_index != kTVMFFIStr) raise("TypeError", "a name is needed");
+  const TVMFFIByteArray name = *static_cast<const TVMFFIByteArray*>(TVMFFICellOf(args[0].v_obj));
   TVMFFIObjectHandle f = nullptr;
   TVMFFIFunctionGetGlobal(&name, &f);
-  if (!f) raise("KeyError", "no function " + std::string(args[0].v_c_str));
+  if (!f) raise("KeyError", "no function " + std::string(name.data, name.size));
   TVMFFIAny result{};
   const int status = TVMFFIFunctionCall(f, const_cast<TVMFFIAny*>(args + 1), count - 1, &result);
   TVMFFIObjectDecRef(f);

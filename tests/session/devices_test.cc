@@ -163,6 +163,62 @@ class M:
   }
 }
 
+TEST_CASE("devices: what the host computes returns to the device, by copies that are counted") {
+  const std::string text = R"(
+from tvm.script import ir as I, relax as R
+@I.ir_module
+class M:
+    I.module_global_infos({"vdevice": [I.vdevice("llvm"), I.vdevice("cuda", 0)]})
+    @R.function
+    def main(x: R.Tensor((6,), "float32", "llvm:0")):
+        y = R.to_vdevice(x, "cuda:0")
+        u = R.unique(y, sorted=True, return_index=True, return_inverse=False, return_counts=False)
+        z = R.nonzero(y)
+        return (z, u)
+)";
+  for (const Engine engine : kEngines) {
+    Room room(engine);
+    runtime::reset_device_traffic();
+    const std::string got = room.run(text, {"6xf32=1,2,0,2,1,0"});
+    CAPTURE(got);
+    CHECK(got.find("Tensor[(3,), \"float32\", \"cuda:0\"] [0. 1. 2.]") != std::string::npos);
+    CHECK(got.find("Tensor[(1, 4), \"int64\", \"cuda:0\"] [[0 1 3 4]]") != std::string::npos);
+    const auto uses = runtime::device_uses();
+    REQUIRE(uses.size() == 1);
+    CHECK(uses[0].copies_in == 4);
+    CHECK(uses[0].bytes_in == 24 + 12 + 24 + 32);
+    CHECK(uses[0].copies_out == 2);
+    CHECK(uses[0].bytes_out == 48);
+  }
+  runtime::reset_device_traffic();
+}
+
+TEST_CASE("devices: an operator that is compiled when it runs works on one device") {
+  const std::string text = R"(
+from tvm.script import ir as I, relax as R
+@I.ir_module
+class M:
+    I.module_global_infos({"vdevice": [I.vdevice("llvm"), I.vdevice("cuda", 0)]})
+    @R.function
+    def main(x: R.Tensor("float32"), y: R.Tensor("float32")):
+        a = R.to_vdevice(x, "cuda:0")
+        b = R.OPERANDS
+        return b
+)";
+  const auto with = [&](const std::string& operands) {
+    std::string made = text;
+    return made.replace(made.find("OPERANDS"), 8, operands);
+  };
+  for (const Engine engine : {Engine::Vm, Engine::Jit}) {
+    Room room(engine);
+    const std::string got = room.run(with("concat((a, a), axis=0)"), {"2xf32=1,2", "2xf32=3,4"});
+    CHECK(got.find("Tensor[(4,), \"float32\", \"cuda:0\"] [1. 2. 1. 2.]") != std::string::npos);
+    const std::string both = room.run(with("concat((a, y), axis=0)"), {"2xf32=1,2", "2xf32=3,4"});
+    CAPTURE(both);
+    CHECK(both.find("`rldb.call_operator`: one tensor is on cuda:0, another on cpu") != std::string::npos);
+  }
+}
+
 TEST_CASE("devices: those of the options are the run's") {
   session::Options options;
   options.devices = *runtime::parse_devices("cpu,sim:0");

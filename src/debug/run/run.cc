@@ -197,20 +197,19 @@ Run::Seek Run::seek(std::uint64_t target, Outcome* ended, bool from_checkpoint) 
     machine_ = std::move(copy).value();
     timeline_.restored();
   }
-  // Whoever goes back a step often goes back another one.
-  constexpr std::uint64_t kNearPart = 16;
-  const std::uint64_t near = target - (target - std::min(target, time())) / kNearPart;
-  bool passed = !restore || near == target;
+  // Whoever goes back a step often goes back more of them: checkpoints after the half of a long way, the half of what
+  // is left, and so on.
+  const auto halfway = [&] { return target - (target - std::min(target, time())) / 2; };
+  std::uint64_t mark = restore ? halfway() : target;
   std::uint64_t begin = now_ns();
   while (time() < target) {
-    const std::uint64_t next = time() < near && !passed ? near : target;
-    Outcome o = step(machine_, time() + std::min(next - time(), timeline_.chunk()), nullptr, nullptr);
+    Outcome o = step(machine_, time() + std::min(mark - time(), timeline_.chunk()), nullptr, nullptr);
     const std::uint64_t end = now_ns();
     timeline_.ran(machine_, end - begin);
     begin = end;
-    if (!passed && time() >= near) {
+    if (time() >= mark && mark < target) {
       timeline_.pass(machine_);
-      passed = true;
+      mark = halfway();
       begin = now_ns();
     }
     if (ran_out(o)) continue;

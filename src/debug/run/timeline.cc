@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint64_t kMinSpent = 500'000;     // ns of execution that a checkpoint must save
 constexpr std::uint64_t kCostFactor = 10;        // checkpoints slow a run down by at most 10 %
-constexpr std::uint64_t kLongReturn = 4;         // a way back is long from this many times the cost of a checkpoint
+constexpr std::uint64_t kLongReturn = 1;         // a way back is long from this many times the cost of a checkpoint
 constexpr std::uint64_t kChunkTarget = 100'000;  // ns between two readings of the clock
 constexpr std::uint64_t kMaxChunk = 1 << 16;
 constexpr std::uint64_t kAgeShare = 8;  // a gap may be this part of its age

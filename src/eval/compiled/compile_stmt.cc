@@ -1,8 +1,11 @@
 // Statements as instructions: the counterpart of TirMachine::step, statement by statement.
+#include <algorithm>
+
 #include "eval/compiled/compiler.h"
 #include "eval/tir/expr_eval.h"
 #include "eval/tir/parts.h"
 #include "rldb/ir/empty_nest.h"
+#include "rldb/ir/nested_threads.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/threads.h"
 #include "rldb/ir/walk.h"
@@ -152,8 +155,17 @@ bool Compiler::is_inside_loop() const {
   return false;
 }
 
+// False: they are the threads of a statement around, which the machine knows.
+bool Compiler::note_threads(const ir::Stmt* s) {
+  const std::string_view tag = ir::thread_tag(s);
+  code_.program().threads.push_back(tag);
+  return std::none_of(enclosing_.begin(), enclosing_.end() - 1, [&](const ir::Stmt* outer) {
+    return ir::thread_tag(outer) == tag && ir::needs_outer_thread(outer, s);
+  });
+}
+
 bool Compiler::loop(const ir::ForStmt* s) {
-  if (s->for_kind == ir::ForKind::ThreadBinding) code_.program().has_threads = true;
+  if (s->for_kind == ir::ForKind::ThreadBinding && !note_threads(s)) return false;
   const std::uint32_t place = code_.add_place({frame_, s});
   const Operand one = code_.constant(std::int64_t(1));
   Loop made{.type = s->var->dtype()};
@@ -185,7 +197,8 @@ bool Compiler::loop(const ir::ForStmt* s) {
 
 // T.launch_thread: a loop over the threads, or the thread of an outer launch of the same variable.
 bool Compiler::launch(const ir::AttrStmt* s) {
-  code_.program().has_threads = true;
+  if (!scope_.contains(s->thread_var) && !note_threads(s)) return false;
+  code_.program().threads.push_back(ir::thread_tag(s));  // of an outer launch too
   const std::uint32_t place = code_.add_place({frame_, s});
   const Operand one = code_.constant(std::int64_t(1));
   Loop made{.step = one.reg, .type = s->thread_var->dtype()};

@@ -50,6 +50,7 @@ class Compiler {
   // ---- statements (compile_stmt.cc); false: the program cannot be made ----
   bool statement(const ir::Stmt* s);
   bool sequence(const ir::SeqStmt* s);
+  bool note_threads(const ir::Stmt* s);
   bool loop(const ir::ForStmt* s);
   bool is_inside_loop() const;
   bool launch(const ir::AttrStmt* s);

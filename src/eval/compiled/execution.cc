@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "eval/compiled/statements.h"
+#include "rldb/ir/threads.h"
 
 namespace rldb::eval {
 
@@ -174,7 +175,7 @@ Result<bool> TirMachine::Impl::run_compiled(const RunLimits& limits) {
   if (!candidate || watcher || top.started || top.at != 0) return false;
   if (!compiled) compiled = std::make_shared<CompiledStatements>();
   const Program* program = compiled->find(top.stmt);
-  if (!program || (program->has_threads && (grid || inside_launch()))) return false;
+  if (!program || (!program->threads.empty() && (grid || inside_launch() || repeats(program->threads)))) return false;
   RLDB_TRY(const Execution::Outcome outcome, Execution(*this, *program, limits).run());
   if (outcome != Execution::Outcome::Done) return false;
   settle();
@@ -187,6 +188,14 @@ bool TirMachine::Impl::inside_launch() const {
   return std::any_of(stack.begin(), stack.end() - 1, [](const Activity& a) {
     const auto* attr = as<ir::AttrStmt>(a.stmt);
     return attr && attr->thread_var;
+  });
+}
+
+// Threads with one of these tags are open: those of the program may be the same.
+bool TirMachine::Impl::repeats(const std::vector<std::string_view>& tags) const {
+  return std::any_of(stack.begin(), stack.end() - 1, [&](const Activity& a) {
+    const std::string_view tag = ir::thread_tag(a.stmt);
+    return !tag.empty() && std::find(tags.begin(), tags.end(), tag) != tags.end();
   });
 }
 

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "eval/tir/intrinsic.h"
@@ -216,7 +217,7 @@ struct Program {
   std::vector<const ir::Var*> variables;  // of ReadVariable
   std::vector<Free> free;                 // variables from outside: read at the beginning
   std::vector<Register> registers;        // with the constants
-  bool has_threads = false;               // it has loops over threads
+  std::vector<std::string_view> threads;  // the tags of its loops over threads
 };
 
 // Null: it contains something that only the stepping machine can do.

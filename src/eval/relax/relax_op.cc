@@ -13,6 +13,7 @@
 #include "rldb/ir/op/memory.h"
 #include "rldb/ir/op_id.h"
 #include "rldb/ir/op_name.h"
+#include "rldb/runtime/by_host.h"
 #include "rldb/support/check.h"
 
 namespace rldb::eval {
@@ -293,14 +294,14 @@ Result<Value> alloc_tensor(const OpCall& c) { return eval::alloc_tensor(c); }
 Result<Value> alloc_storage(const OpCall& c) { return eval::alloc_storage(c); }
 Result<Value> tensor_in_storage(const OpCall& c) { return eval::tensor_in_storage(c); }
 Result<Value> view(const OpCall& c) { return eval::view(c.args); }
-Result<Value> nonzero(const OpCall& c) { return eval::nonzero(c.args); }
+Result<Value> nonzero(const OpCall& c) { return runtime::by_host(c.op, c.args, eval::nonzero); }
 Result<Value> null_value(const OpCall&) { return Value::null(); }
 Result<Value> print(const OpCall& c) { return eval::print(c.args, c.output); }
 Result<Value> reshape(const OpCall& c) { return eval::reshape(c.args); }
 Result<Value> shape_of(const OpCall& c) { return eval::shape_of(c.args); }
 Result<Value> shape_to_tensor(const OpCall& c) { return eval::shape_to_tensor(c.args); }
 Result<Value> tensor_to_shape(const OpCall& c) { return eval::tensor_to_shape(c.args); }
-Result<Value> unique(const OpCall& c) { return eval::unique(c.args); }
+Result<Value> unique(const OpCall& c) { return runtime::by_host(c.op, c.args, eval::unique); }
 
 }  // namespace body
 
@@ -314,8 +315,8 @@ OpFn find_relax_op(op::Id id) {
 }
 
 std::optional<Result<Value>> call_runtime_function(std::string_view name, PackedArgs args, runtime::Output* output) {
-  if (name == builtin::RunUnique) return unique(args);
-  if (name == builtin::RunNonzero) return nonzero(args);
+  if (name == builtin::RunUnique) return runtime::by_host(name, args, unique);
+  if (name == builtin::RunNonzero) return runtime::by_host(name, args, nonzero);
   if (name == builtin::RunShapeToTensor) return shape_to_tensor(args);
   if (name == builtin::RunPrint) return print(args, output);
   if (name == builtin::RunAssert) return assert_op(args);

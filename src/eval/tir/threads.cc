@@ -8,6 +8,7 @@
 #include "eval/tir/tir_machine_impl.h"
 #include "rldb/eval/access_watcher.h"
 #include "rldb/ir/intrinsic.h"
+#include "rldb/ir/nested_threads.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/thread_tag.h"
 #include "rldb/ir/threads.h"
@@ -135,6 +136,8 @@ Result<Unit> TirMachine::Impl::enter_threads(const ir::Stmt* s, Activity& top) {
     if (const Scalar* known = attr ? outer_value(attr) : nullptr) {
       top.at = known->i;
       top.end = top.at + 1;
+    } else if (const Activity* outer = same_thread_around(s)) {
+      return enter_same_thread(*outer, s, min, extent);
     }
   }
   if (top.at >= top.end) return Unit{};
@@ -168,6 +171,37 @@ const Scalar* TirMachine::Impl::outer_value(const ir::AttrStmt* s) const {
     if (outer && outer->thread_var == s->thread_var && stack[i].started) return env.vars.find(s->thread_var->id);
   }
   return nullptr;
+}
+
+// Of threads around with the same tag those on which this statement depends.
+const Activity* TirMachine::Impl::same_thread_around(const ir::Stmt* s) {
+  const std::string_view tag = ir::thread_tag(s);
+  for (std::size_t i = 0; i + 1 < stack.size(); ++i) {
+    const ir::Stmt* outer = stack[i].stmt;
+    if (!stack[i].started || ir::thread_tag(outer) != tag) continue;
+    const auto [it, fresh] = same_threads.try_emplace({outer, s}, false);
+    if (fresh) it->second = ir::needs_outer_thread(outer, s);
+    if (it->second) return &stack[i];
+  }
+  return nullptr;
+}
+
+Result<Unit> TirMachine::Impl::enter_same_thread(const Activity& outer, const ir::Stmt* s, std::int64_t min,
+                                                 std::int64_t extent) {
+  Activity& top = stack.back();
+  const auto* loop = as<ir::ForStmt>(outer.stmt);
+  RLDB_TRY(const std::int64_t outer_extent, expr().integer(loop ? loop->extent : as<ir::AttrStmt>(outer.stmt)->value));
+  const std::int64_t outer_min = outer.end - outer_extent;
+  if (extent != outer_extent || min != outer_min)
+    return fail(ErrorKind::Unsupported,
+                fmt::format("`{}` and `{}` inside of it are the same threads `{}`, and their extents differ: {} and {}",
+                            ir::thread_var(outer.stmt)->name, ir::thread_var(s)->name, ir::thread_tag(s), outer_extent,
+                            extent));
+  top.at = outer.at;  // behind the thread that runs
+  top.end = outer.at;
+  env.vars.set(ir::thread_var(s)->id, of_int(wrap(outer.at - 1, ir::thread_var(s)->dtype())));
+  push(as<ir::ForStmt>(s) ? as<ir::ForStmt>(s)->body : as<ir::AttrStmt>(s)->body);
+  return Unit{};
 }
 
 Result<Unit> TirMachine::Impl::place_of_thread(const ir::Stmt* s, const ir::Var* var, Activity& top) {

@@ -1,7 +1,10 @@
 // TirMachine's state and its parts: a stack of activities, one per statement in progress. Room-private.
 #pragma once
 
+#include <map>
 #include <unordered_set>
+#include <utility>
+#include <vector>
 
 #include "eval/tir/environment.h"
 #include "eval/tir/expr_eval.h"
@@ -25,6 +28,7 @@ struct TirMachine::Impl {
   std::unordered_set<const ir::Var*> matched;
   std::optional<Grid> grid;  // the kernel whose threads take turns
   std::unordered_map<const ir::Stmt*, bool> barriers;
+  std::map<std::pair<const ir::Stmt*, const ir::Stmt*>, bool> same_threads;  // an outer one, and one inside of it
   std::unordered_map<const ir::Stmt*, std::vector<const ir::Call*>> exchanges;
   AccessWatcher* watcher = nullptr;
   std::shared_ptr<CompiledStatements> compiled;
@@ -97,6 +101,7 @@ struct TirMachine::Impl {
   Result<Ran> run(const RunLimits& limits);
   Result<bool> run_compiled(const RunLimits& limits);
   bool inside_launch() const;
+  bool repeats(const std::vector<std::string_view>& tags) const;
 
   // ---- lowered calls (packed_records.cc) ----
   Result<Pointer> pointer_of(const ir::Expr* e) const;
@@ -122,6 +127,8 @@ struct TirMachine::Impl {
   bool waits_inside(const ir::Stmt* s);
   void leave_thread();
   const Scalar* outer_value(const ir::AttrStmt* s) const;
+  const Activity* same_thread_around(const ir::Stmt* s);
+  Result<Unit> enter_same_thread(const Activity& outer, const ir::Stmt* s, std::int64_t min, std::int64_t extent);
   Result<Unit> place_of_thread(const ir::Stmt* s, const ir::Var* var, Activity& top);
   Result<Unit> find_axes(const ir::Stmt* root, Grid& made) const;
   Result<Unit> open_grid(const ir::Stmt* root);

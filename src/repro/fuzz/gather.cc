@@ -5,6 +5,7 @@
 #include <array>
 #include <charconv>
 #include <chrono>
+#include <set>
 
 #include "repro/other_ranks.h"
 #include "repro/read_again.h"
@@ -150,16 +151,19 @@ void exchange(support::Ranks& ranks, const std::string& own, const std::function
     ranks.send(0, own);
     return;
   }
+  std::set<int> missing;
+  for (int rank = 1; rank < ranks.size(); ++rank) missing.insert(rank);
   const auto end = std::chrono::steady_clock::now() + kMostPatience;
-  for (int missing = ranks.size() - 1; missing > 0 && std::chrono::steady_clock::now() < end;) {
+  while (!missing.empty() && std::chrono::steady_clock::now() < end) {
     support::poll();
     if (const auto message = ranks.receive()) {
       add(message->bytes);
-      --missing;
+      missing.erase(message->from);
     } else {
       wait_for_messages();
     }
   }
+  for (const int rank : missing) note_silent(rank);
 }
 
 // The same order, whichever rank was first.

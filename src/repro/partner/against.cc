@@ -163,6 +163,7 @@ class Against {
   struct Running {
     std::vector<std::uint64_t> seeds;
     std::unique_ptr<ChildProcess> child;  // null: another rank has them
+    Clock::time_point begun = Clock::now();
     int rank = 0;
     std::size_t question = 0;
     std::optional<std::string> heard;  // from that rank
@@ -201,11 +202,15 @@ class Against {
   }
 
   void take(Running& r) {
-    if (r.child) return add(r.seeds.front(), looker_.seen(*r.child, r.seeds.front()));
+    if (r.child) {
+      const Beside seen = looker_.seen(*r.child, r.seeds.front());
+      if (ranks_) ranks_->took(Clock::now() - r.begun);
+      return add(r.seeds.front(), seen);
+    }
     const auto answers = from_parts(*r.heard).value_or(std::vector<std::string>());
     for (std::size_t i = 0; i < r.seeds.size() && !is_over() && out_.broken.empty(); ++i) {
       auto seen = i < answers.size() ? beside_from(answers[i]) : std::nullopt;
-      // The rank has left, or could not look.
+      // The rank has left, is late, or could not look.
       if (!seen) seen = looker_.seen(*looker_.start(r.seeds[i]), r.seeds[i]);
       if (seen->outcome == Outcome::Useless) seen->why = fmt::format("of rank {}: {}", r.rank, seen->why);
       add(r.seeds[i], *seen);

@@ -78,11 +78,8 @@ class Frame {
     any_.reserve(args.size());
     for (std::size_t i = 0; i < args.size(); ++i) {
       const Value& v = args[i];
-      if (v.is(ValueKind::String) && v.as_string().find('\0') == std::string::npos) {
-        TVMFFIAny text{};
-        text.type_index = kTVMFFIRawStr;
-        text.v_c_str = v.as_string().c_str();
-        any_.push_back(text);
+      if (v.is(ValueKind::String)) {
+        pack_text(v.as_string(), form);
         continue;
       }
       auto made = to_owned(v);
@@ -113,6 +110,19 @@ class Frame {
   const TVMFFIAny* data() const { return any_.data(); }
 
  private:
+  // A text is an object where objects are used, so that it is one for a parameter of any object type too.
+  void pack_text(const std::string& text, TensorForm form) {
+    TVMFFIAny any{};
+    if (form == TensorForm::DLTensor && text.find('\0') == std::string::npos) {
+      any.type_index = kTVMFFIRawStr;
+      any.v_c_str = text.c_str();
+    } else {
+      any = any_of(make_text(text, kTVMFFIStr));
+      owned_.push_back(any);
+    }
+    any_.push_back(any);
+  }
+
   const TVMFFIObject* object_at(std::size_t i) const {
     const TVMFFIAny& any = any_[i];
     if (any.type_index == kTVMFFIDLTensorPtr) return static_cast<const TVMFFIObject*>(any.v_ptr) - 1;

@@ -238,6 +238,7 @@ RLDB_FFI_EXPORT int TVMFFIEnvSetDLPackManagedTensorAllocator(DLPackManagedTensor
                                                              int write_to_global,
                                                              DLPackManagedTensorAllocator* previous) {
   if (previous) *previous = t_allocator;
+  keep_library_of(reinterpret_cast<const void*>(allocator));
   t_allocator = allocator;
   if (write_to_global != 0) g_allocator = allocator;
   return 0;

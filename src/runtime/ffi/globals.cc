@@ -8,6 +8,7 @@
 
 #include "rldb/runtime/object_value.h"
 #include "rldb/support/text.h"
+#include "runtime/ffi/backend.h"
 #include "runtime/ffi/call.h"
 #include "runtime/ffi/export.h"
 
@@ -117,6 +118,7 @@ int set_global(std::string_view name, Handle function, bool override, std::strin
     raise("TypeError", fmt::format("global function `{}` has no code", name));
     return -1;
   }
+  keep_library_of(reinterpret_cast<const void*>(code_of(function.get())));
   Globals& g = globals();
   {
     const std::lock_guard lock(g.mutex);

@@ -321,6 +321,12 @@ Handle make_c_function(void* self, TVMFFISafeCallType code, void (*deleter)(void
   return make(kTVMFFIFunction, std::move(parts), TVMFFIFunctionCell{call_c_function, nullptr});
 }
 
+TVMFFISafeCallType code_of(TVMFFIObject* function) {
+  const TVMFFISafeCallType code = cell_of<TVMFFIFunctionCell>(function).safe_call;
+  if (code != call_c_function) return code;
+  return static_cast<const CFunctionParts*>(reinterpret_cast<Made<TVMFFIFunctionCell>*>(function)->parts)->code;
+}
+
 Handle make_error(std::string_view kind, std::string_view message, std::string_view backtrace, Handle cause,
                   Handle context) {
   auto parts = std::make_unique<ErrorParts>();

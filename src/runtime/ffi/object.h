@@ -81,6 +81,8 @@ Handle make_array(std::vector<TVMFFIAny> items);  // owned
 Handle make_map(std::vector<std::pair<TVMFFIAny, TVMFFIAny>> items);
 Handle make_function(const Value& function, TVMFFISafeCallType code);
 Handle make_c_function(void* self, TVMFFISafeCallType code, void (*deleter)(void*));
+// The code that a function object runs, of one that was made here from foreign code too.
+TVMFFISafeCallType code_of(TVMFFIObject* function);
 Handle make_error(std::string_view kind, std::string_view message, std::string_view backtrace, Handle cause = {},
                   Handle context = {});
 Handle make_opaque(void* handle, std::int32_t type_index, void (*deleter)(void*));

@@ -1,5 +1,6 @@
 // The part of the C ABI that is not about values: its version, where objects are put, streams, symbols for libraries
 // that are loaded later or were linked together.
+#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <atomic>
@@ -64,13 +65,17 @@ Symbols& symbols() {
   return *made;
 }
 
-std::atomic<std::uint64_t> g_addresses_kept{0};
-
 }  // namespace
 
 void link_surroundings() {}
 
-std::uint64_t addresses_kept() { return g_addresses_kept; }
+// By the system, which knows the library of an address: a library may give one when it is loaded, in any later call,
+// or on a thread of its own.
+void keep_library_of(const void* address) {
+  Dl_info found{};
+  if (!address || ::dladdr(address, &found) == 0 || !found.dli_fname) return;
+  if (void* library = ::dlopen(found.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE)) ::dlclose(library);
+}
 
 std::map<std::string, void*> registered_context_symbols() {
   const std::lock_guard lock(symbols().mutex);
@@ -84,7 +89,10 @@ RLDB_FFI_EXPORT void TVMFFIGetVersion(TVMFFIVersion* out) { *out = kVersion; }
 RLDB_FFI_EXPORT TVMFFICustomAllocator* TVMFFIGetCustomAllocator() { return g_object_allocator.load(); }
 
 RLDB_FFI_EXPORT int TVMFFISetCustomAllocator(TVMFFICustomAllocator* allocator) {
-  if (allocator && allocator != &g_own_allocator) ++g_addresses_kept;
+  if (allocator && allocator != &g_own_allocator) {
+    keep_library_of(allocator);
+    keep_library_of(reinterpret_cast<const void*>(allocator->allocate));
+  }
   g_object_allocator = allocator ? allocator : &g_own_allocator;
   return 0;
 }
@@ -110,7 +118,7 @@ RLDB_FFI_EXPORT int TVMFFIEnvModRegisterContextSymbol(const char* name, void* sy
   }
   const std::lock_guard lock(symbols().mutex);
   symbols().by_variable[name] = symbol;
-  ++g_addresses_kept;
+  keep_library_of(symbol);
   return 0;
 }
 

@@ -37,7 +37,6 @@ Result<std::shared_ptr<PluginLibrary>> PluginLibrary::open(const std::string& pa
   const std::string file = path.find('/') == std::string::npos ? "./" + path : path;
   std::vector<ffi::Registered> registered;
   const ffi::Scope loading{path, nullptr, registry, &registered};
-  const std::uint64_t kept_before = ffi::addresses_kept();
   void* opened = nullptr;
   {
     const ffi::EnterScope enter(loading);
@@ -50,14 +49,12 @@ Result<std::shared_ptr<PluginLibrary>> PluginLibrary::open(const std::string& pa
   ffi::set_context_symbols(opened);
   std::shared_ptr<PluginLibrary> library(new PluginLibrary(opened));
   library->registry_ = std::move(registry);
-  const bool is_kept = ffi::addresses_kept() != kept_before;
-  library->unloads_ = !is_kept;
   library->form_ = symbols.uses_objects() ? ffi::TensorForm::Object : ffi::TensorForm::DLTensor;
   RLDB_TRY_VOID(library->find(path, symbols));
   // The system initialises a library once, also if it is opened again.
   auto& known = registered_by()[opened];
   if (!registered.empty()) known = std::move(registered);
-  library->unloads_ = known.empty() && !is_kept;
+  library->unloads_ = known.empty();
   library->add_registered(known);
   return library;
 }

@@ -455,12 +455,22 @@ Result<Value> ProcessGroup::variable(std::string_view name) const {
     return runtime::fail(ErrorKind::Unsupported, fmt::format("rank {} runs nothing now", rank()));
   const vm::Frame& frame = machine_->frame();
   const auto* debug = machine_->executable().debug.function(frame.function);
+  bool was_there = false, comes = false;
   for (const bytecode::VariableRange& v : debug ? debug->variables : std::vector<bytecode::VariableRange>()) {
-    if (v.name != name || frame.pc < v.begin || frame.pc >= v.end) continue;
+    if (v.name != name) continue;
+    was_there = was_there || v.end <= frame.pc;
+    comes = comes || frame.pc < v.begin;
+    if (frame.pc < v.begin || frame.pc >= v.end) continue;
     if (const Value* value = machine_->read_register(machine_->frames().size() - 1, v.reg)) return *value;
   }
-  return runtime::fail(ErrorKind::UnknownFunction,
-                       fmt::format("there is no `{}` in {}, where rank {} is", name, place_in(*machine_), rank()));
+  const std::string place = fmt::format("{}, where rank {} is", place_in(*machine_), rank());
+  if (was_there)
+    return runtime::fail(ErrorKind::Raised,
+                         fmt::format("`{}` has no value any more in {}: its register was freed after "
+                                     "its last use, and the rank has no history",
+                                     name, place));
+  if (comes) return runtime::fail(ErrorKind::Raised, fmt::format("`{}` is not computed yet in {}", name, place));
+  return runtime::fail(ErrorKind::UnknownFunction, fmt::format("there is no `{}` in {}", name, place));
 }
 
 void ProcessGroup::answer(std::size_t from, std::string_view name) {

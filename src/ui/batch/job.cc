@@ -3,8 +3,9 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "rldb/repro/reduce.h"
+#include "rldb/repro/leave_job.h"
 #include "rldb/source/diagnostic_entry.h"
+#include "rldb/source/diagnostic_rank.h"
 
 namespace rldb::ui {
 
@@ -20,7 +21,7 @@ void write_nothing() {
 
 }  // namespace
 
-Job::Job(const CommandLine& line, Console& console) {
+Job::Job(const CommandLine& line, Console& console) : line_(line), console_(console) {
   std::string why;
   ranks_ = support::Ranks::join(why);
   if (helps()) write_nothing();
@@ -32,7 +33,11 @@ Job::Job(const CommandLine& line, Console& console) {
 }
 
 Job::~Job() {
-  if (ranks_ && ranks_->rank() == 0) repro::end_other_ranks(*ranks_);
+  if (!ranks_) return;
+  repro::leave_job(*ranks_);
+  source::Diagnostics silent;
+  for (const int rank : repro::silent_ranks()) silent.add({}, source::message(diag::RankSilent, rank));
+  if (!repro::silent_ranks().empty()) report(silent, {}, line_, console_);
 }
 
 }  // namespace rldb::ui

@@ -12,7 +12,7 @@ class Job {
  public:
   // Ranks other than 0 write nothing from here on.
   Job(const CommandLine& line, Console& console);
-  ~Job();  // ends the others
+  ~Job();  // ends the others, and names those that do not answer
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
 
@@ -21,6 +21,8 @@ class Job {
   bool helps() const { return ranks_ && ranks_->rank() > 0; }
 
  private:
+  const CommandLine& line_;
+  Console& console_;
   std::unique_ptr<support::Ranks> ranks_;
   bool fine_ = true;
 };

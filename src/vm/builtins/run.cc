@@ -1,9 +1,12 @@
 // Operators that run as functions: printing, asserting, and those whose result's size depends on the data.
+#include "rldb/bytecode/builtin/run.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <numeric>
 
+#include "rldb/runtime/by_host.h"
 #include "rldb/runtime/stoppable.h"
 #include "vm/builtins/args.h"
 
@@ -236,9 +239,11 @@ static Result<Value> unique(const Args& a, runtime::Watch& watch) {
   return Value::of_tuple(std::move(results));
 }
 
-Result<Value> builtin_RunUnique(const CallSite&, PackedArgs args) {
-  RLDB_ARGS(RunUnique);
-  return runtime::stoppable("the search for distinct elements", [&](runtime::Watch& w) { return unique(a, w); });
+Result<Value> builtin_RunUnique(const CallSite&, PackedArgs given) {
+  return runtime::by_host(builtin::RunUnique, given, [](PackedArgs args) -> Result<Value> {
+    RLDB_ARGS(RunUnique);
+    return runtime::stoppable("the search for distinct elements", [&](runtime::Watch& w) { return unique(a, w); });
+  });
 }
 
 static Result<Value> nonzero(const Args& a, runtime::Watch& watch) {
@@ -266,10 +271,12 @@ static Result<Value> nonzero(const Args& a, runtime::Watch& watch) {
   return Value(out);
 }
 
-Result<Value> builtin_RunNonzero(const CallSite&, PackedArgs args) {
-  RLDB_ARGS(RunNonzero);
-  return runtime::stoppable("the search for elements that are not zero",
-                            [&](runtime::Watch& w) { return nonzero(a, w); });
+Result<Value> builtin_RunNonzero(const CallSite&, PackedArgs given) {
+  return runtime::by_host(builtin::RunNonzero, given, [](PackedArgs args) -> Result<Value> {
+    RLDB_ARGS(RunNonzero);
+    return runtime::stoppable("the search for elements that are not zero",
+                              [&](runtime::Watch& w) { return nonzero(a, w); });
+  });
 }
 
 Result<Value> builtin_RunInspect(const CallSite&, PackedArgs args) {

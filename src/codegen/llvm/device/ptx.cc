@@ -65,7 +65,9 @@ class PtxModule {
     wanted.fp = options_.fast_math ? FpMode::Fast : FpMode::Strict;
     wanted.events = options_.events;
     wanted.vector_bytes = 16;  // the widest access of a thread
-    const schedule::BoundsFacts facts = schedule::prove_bounds(launches_as_loops(ctx, launch.f));
+    const auto loops = launches_as_loops(ctx, launch.f);
+    if (!loops.ok()) refuse(loops.error());
+    const schedule::BoundsFacts facts = schedule::prove_bounds(*loops);
     Lowering lowering(context_, wanted);
     Lowered made = lowering.run_on_device(launch.f, *signature, {launch.name, launch.axes, out.faults.size(), &facts});
     for (FaultRow& row : made.faults) out.faults.push_back({row.kind, std::move(row.text), std::move(row.note)});

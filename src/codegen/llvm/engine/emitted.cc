@@ -16,7 +16,9 @@ source::Message unsupported(std::string_view name, std::string_view why) {
 }
 
 ir::Result<const ir::PrimFunc*> lowerable(ir::Context& ctx, const ir::PrimFunc* f, std::string_view name) {
-  auto split = split_at_barriers(ctx, launches_as_loops(ctx, f));
+  const auto loops = launches_as_loops(ctx, f);
+  if (!loops.ok()) return support::Failure(unsupported(name, loops.error()));
+  auto split = split_at_barriers(ctx, *loops);
   if (!split.ok()) return support::Failure(unsupported(name, split.error()));
   return *split;
 }
