@@ -81,6 +81,11 @@ bool tell_dims_apart(session::Options& options, const ir::PrimFunc* f) {
 
 bool has_symbolic_dims(const ir::Function* f) { return !symbolic_dims(f).empty(); }
 
+bool has_free_dims(const session::Options& options, const ir::Function* f) {
+  const std::vector<std::string> names = symbolic_dims(f);
+  return std::any_of(names.begin(), names.end(), [&](const std::string& n) { return !options.dims.contains(n); });
+}
+
 std::string dims_text(const session::Options& options, const ir::Function* f) {
   return text_of(options, symbolic_dims(f), f->attrs);
 }

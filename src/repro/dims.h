@@ -14,6 +14,7 @@ namespace rldb::repro {
 bool tell_dims_apart(session::Options& options, const ir::Function* f, bool falling = false);
 bool tell_dims_apart(session::Options& options, const ir::PrimFunc* f);
 bool has_symbolic_dims(const ir::Function* f);
+bool has_free_dims(const session::Options& options, const ir::Function* f);  // without a given value
 // `n=7, m=8`; if no type names any, the default.
 std::string dims_text(const session::Options& options, const ir::Function* f);
 std::string dims_text(const session::Options& options, const ir::PrimFunc* f);

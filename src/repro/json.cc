@@ -63,6 +63,7 @@ json of(const FirstDifference& d) {
           {"inputs_agree", d.inputs_agree()},
           {"fault_is_here", d.fault_is_here()},
           {"alone", alone},
+          {"rounding", d.rounding},
           {"through", d.through},
           {"difference", d.difference ? of(*d.difference) : json()}};
 }
@@ -94,6 +95,7 @@ json of(const Comparison& c) {
           {"as_meant", c.as_meant},
           {"overflow", c.overflow},
           {"unchecked", c.unchecked},
+          {"notes", c.notes},
           {"tried", of(c.tried)}};
 }
 
@@ -199,7 +201,8 @@ json of(const PassBisection& b) {
   using Verdict = PassBisection::Verdict;
   json passed_by = json::array();
   for (const auto& [pass, why] : b.passed_by) passed_by.push_back({{"pass", pass}, {"why", why}});
-  json out = {{"why", b.why}, {"passes", b.count}, {"passed_by", passed_by}, {"tried", of(b.tried)}};
+  json out = {
+      {"why", b.why}, {"passes", b.count}, {"passed_by", passed_by}, {"tried", of(b.tried)}, {"notes", b.notes}};
   out["verdict"] = b.verdict == Verdict::None ? "none" : b.verdict == Verdict::Found ? "found" : "cannot tell";
   if (b.verdict != Verdict::Found) return out;
   out["pass"] = passes::to_string(b.pass);

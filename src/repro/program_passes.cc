@@ -57,6 +57,7 @@ ProgramBisection bisect_program(session::Session& session, const Question& quest
   if (out.verdict != Verdict::Found) return out;
   out.pass = pipeline::to_string(found->pass);
   out.symptom = found->symptom;
+  out.values = found->values;
   const pipeline::ModuleRef without = found->rewrite > 0 ? found->without : found->before;
   const pipeline::ModuleRef with = found->rewrite > 0 ? found->with : found->after;
   if (!without || !with) return out;

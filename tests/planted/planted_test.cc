@@ -109,6 +109,40 @@ TEST_CASE("planted: fusion swaps the operands of a kernel") {
   CHECK(found.bisection.rewrite > 0);
 }
 
+TEST_CASE("planted: a fault that the usual inputs do not show") {
+  // Without negative numbers the difference is 0 either way.
+  const std::string program = R"(@I.ir_module
+class Module:
+    @R.function
+    def main(k: R.Tensor((3, 8), "int32")) -> R.Tensor((3, 8), "int32"):
+        with R.dataflow():
+            lv = R.maximum(k, R.const(0, "int32"))
+            lv1 = R.subtract(k, lv)
+            R.output(lv1)
+        return lv1
+)";
+  Quiet quiet;
+  session::Options options;
+  options.engine = session::Engine::Eval;
+  session::Session s(options, &quiet);
+  source::Diagnostics d;
+  REQUIRE(s.load_text("m.py", program, d));
+  repro::Question q;
+  q.passes = "LegalizeOps,AnnotateTIROpPattern,FuseOps,FuseTIR";
+  CHECK(repro::bisect_passes(s, s.module(), q).verdict == repro::PassBisection::Verdict::None);
+  const Planted planted(Bug::SwappedOperands);
+  const repro::PassBisection b = repro::bisect_passes(s, s.module(), q);
+  INFO(to_string(b));
+  REQUIRE(b.verdict == repro::PassBisection::Verdict::Found);
+  CHECK(passes::info(b.pass).id == passes::PassId::FuseTIR);
+  CHECK(b.rewrite > 0);
+  REQUIRE(b.values.size() == 1);
+  CHECK(to_string(b.tried).find("integers of both signs") != std::string::npos);
+  // On these values the usual question has the same answer.
+  q.values = b.values;
+  CHECK(repro::bisect_passes(s, s.module(), q).verdict == repro::PassBisection::Verdict::Found);
+}
+
 TEST_CASE("planted: Relay's fusion swaps the operands of a group") {
   // Groups of two operators, one of which does not accept its operands in either order.
   std::string text = "#[version = \"0.0.5\"]\ndef @main(%x: Tensor[(4), float32], %y: Tensor[(4), float32]) {\n";

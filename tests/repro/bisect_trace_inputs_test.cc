@@ -308,7 +308,7 @@ TEST_CASE("bisect a dump: computations that look alike read different ones") {
     return function("x: " + kRow,
                     fmt::format("            {0} = R.clip(x, -9, 9)\n            lv1 = R.add({0}, x)\n"
                                 "            {1} = R.clip(x, -{2}, {2})\n            lv2 = R.add({1}, x)\n"
-                                "            lv3 = R.tanh(lv1)\n            gv = R.add(lv3, lv2)\n",
+                                "            lv3 = R.tanh(lv1)\n            gv = R.tanh(R.add(lv3, lv2))\n",
                                 a, b, bound),
                     "gv");
   };

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <set>
 
 #include "rldb/repro/compare.h"
@@ -69,6 +70,8 @@ struct TraceBisection {
   std::vector<KernelNotRun> kernels_not_run;
   Comparison comparison;              // of these two
   Program good_program, bad_program;  // as they were run; their modules are null unless a stage was found
+  // Found, by a run of whole programs: the arguments of the first stage that runs. Empty: it was compared anew since.
+  std::vector<runtime::Value> arguments;
   std::vector<Finding> memory;        // what the wrong one does to its storage; Agree: the last one
   std::vector<std::string> compared;  // functions
   std::vector<std::string> alone;     // functions on which no two stages could be compared, with the reason
@@ -93,6 +96,11 @@ struct Followed {
   // The file of the module before the first pass, or empty. It is the first stage: a fault of the first pass shows, and
   // constants whose data the folder lacks have its values.
   std::string original;
+  // Given values of parameters, by name: they stay in every round.
+  std::map<std::string, runtime::Value, std::less<>> values;
+  bool keep_seed = false;  // the seed was chosen: no round has another
+  // Whether a difference of the whole programs counts, or the search goes on. Null: each does.
+  std::function<bool(const Program& good, const Program& bad)> counts;
 };
 
 TraceBisection bisect_trace(session::Session& session, const std::string& folder, const Tolerances& tolerances,
@@ -129,7 +137,9 @@ struct PassBisection {
   // Passes right before this one (None: at the end) whose results could not be compared, with the reason.
   std::vector<std::pair<std::string, std::string>> passed_by;
   TriedInputs tried;
-  std::vector<std::string> meant;  // passes before it that change values by their nature: compared anew after them
+  std::vector<std::string> notes;      // of the search for inputs
+  std::vector<runtime::Value> values;  // that it found: the first program's arguments; empty: the question's own
+  std::vector<std::string> meant;      // passes before it that change values by their nature: compared anew after them
   pipeline::ModuleRef before;
   pipeline::ModuleRef after;  // null: the pass fails
   // The rewrite responsible for the symptom, from 1; 0: the pass counts none, or the symptom appears without any.

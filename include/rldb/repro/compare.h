@@ -58,8 +58,11 @@ struct FirstDifference {
   bool inputs_rounded() const;  // some only within the tolerance
   bool reads_others() const;    // every one is right, but some are other tensors than on the first side
   bool starts_here() const { return inputs_agree() || reads_others(); }
+  // It is a difference by narrower tolerances than the usual ones: by what another order of operations, or a
+  // multiplication and an addition in one step, round.
+  bool rounding = false;
   // A computation can amplify differences of its inputs that are within the tolerance.
-  bool fault_is_here() const { return starts_here() && (!inputs_rounded() || alone == Alone::Differs); }
+  bool fault_is_here() const { return starts_here() && !rounding && (!inputs_rounded() || alone == Alone::Differs); }
 };
 
 // Both results against a run of the first program in float64: is the difference more than another order of summing?
@@ -83,6 +86,7 @@ struct Comparison {
   std::string overflow;              // the second side has a lower precision, and its numbers leave the range of that
   std::string unchecked;             // one side leaves a tensor's bounds: how its numbers differ all the same
   TriedInputs tried;
+  std::vector<std::string> notes;  // of the search for inputs: what does not make the verdict, or qualifies it
   std::size_t tensors_a = 0, tensors_b = 0, matched = 0;
 };
 

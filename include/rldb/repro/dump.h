@@ -22,10 +22,11 @@ struct Stage {
   // The whole module, for its kernels: also if it has no Relax function. Those of the packed calling
   // convention are as they were before it. Null: it was not read.
   const ir::Module* kernels = nullptr;
-  std::string completed_by;  // it has PrimFuncs only: the file whose Relax functions `module` has
-  bool is_empty = false;     // a file without a function
-  std::string not_runnable;  // why this stage is skipped; empty: it may run
-  std::string ill_formed;    // the first rule that the module breaks; empty: none
+  std::optional<session::Engine> kernels_by;  // what runs its kernels; none: the session's engine
+  std::string completed_by;                   // it has PrimFuncs only: the file whose Relax functions `module` has
+  bool is_empty = false;                      // a file without a function
+  std::string not_runnable;                   // why this stage is skipped; empty: it may run
+  std::string ill_formed;                     // the first rule that the module breaks; empty: none
   // Constants that were printed without their data: the module with `MetaConstant`s in their places (null: there are
   // none), their types by index (null: no such constant), and these as text.
   const ir::Module* unfilled = nullptr;

@@ -50,6 +50,7 @@ struct Question {
   std::string passes;  // the pipeline
   std::string function{support::kEntryFunction};
   std::vector<std::string> inputs;       // as texts; the others are generated
+  std::vector<runtime::Value> values;    // of all parameters, in order, in the place of `inputs`; empty: not given
   std::vector<runtime::Value> expected;  // of the result, leaf by leaf; empty: the result before the first pass
   std::string command;                   // Command; the file's path is added
   const Partner* partner = nullptr;      // Command: is asked instead; its results have to be those of the module
@@ -154,12 +155,15 @@ class Oracle : public VersionOracle {
   bool accept_as_meant(const pipeline::Invocation& pass) override;
   // The arguments as that version takes them.
   std::vector<runtime::Value> arguments_of(const ir::Module* version);
+  // Which of the arguments were generated.
+  const std::vector<bool>& generated() const { return generated_; }
   // Everything: the program, the question's pipeline, the result.
   std::optional<Symptom> ask(const ir::Module* module);
 
  private:
   void hold(pipeline::ModuleRef version) override { session_.set_program(version.as<ir::Module>()); }
   bool start_with_dims(const ir::Module* module);
+  std::optional<std::vector<session::Argument>> given_values(const ir::Module* module) const;
   void note_tried(const ir::Module* module, const std::vector<session::Argument>& arguments);
   runtime::Value find_finite(const ir::Module* module, const std::vector<bool>& generated, runtime::Value result);
   bool start_memory(const ir::Module* module);
@@ -172,9 +176,10 @@ class Oracle : public VersionOracle {
   bool accesses_out_of_bounds(const ir::Module* module);
 
   const ir::Module* first_ = nullptr;  // whose arguments they are
-  std::vector<runtime::Value> last_;   // of the version seen last, if it ran
-  std::size_t most_ = 0;               // bytes that may be held, or microseconds that a run may take
-  bool over_before_ = false;           // the limit is exceeded already before the first pass
+  std::vector<bool> generated_;
+  std::vector<runtime::Value> last_;  // of the version seen last, if it ran
+  std::size_t most_ = 0;              // bytes that may be held, or microseconds that a run may take
+  bool over_before_ = false;          // the limit is exceeded already before the first pass
 };
 
 }  // namespace rldb::repro

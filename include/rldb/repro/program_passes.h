@@ -23,7 +23,8 @@ struct ProgramBisection {
   std::string why;
   std::string pass;
   Symptom symptom;
-  std::string text, json;     // several lines; the text without the last line break
+  std::string text, json;              // several lines; the text without the last line break
+  std::vector<runtime::Value> values;  // arguments on which it shows; empty: those of the question
   std::string without, with;  // texts of the program before and after what is responsible; empty: there are none
 };
 // False: the question is not about a program of this kind, or its pipeline is wrong, which is diagnosed.

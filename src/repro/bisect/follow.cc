@@ -81,7 +81,7 @@ void turn_round(const Value& v) {
 
 }  // namespace
 
-std::string_view text_of(Follower::Inputs inputs) {
+std::string_view text_of(Follower::Inputs inputs, Numbers numbers) {
   switch (inputs) {
     case Follower::Inputs::Usual:
       return kUsualNumbers;
@@ -89,6 +89,8 @@ std::string_view text_of(Follower::Inputs inputs) {
       return "conditions inverted, integers of both signs, small weights";
     case Follower::Inputs::Large:
       return "large floats";
+    case Follower::Inputs::Kind:
+      return text_of(numbers);
   }
   return {};
 }
@@ -125,7 +127,7 @@ Follower::Step Follower::attempt(std::size_t i, const std::string& function, Poi
   Program program;
   program.module = stage.module;
   program.label = stage.file;
-  program.kernels = session_.options().engine;
+  program.kernels = stage.kernels_by.value_or(session_.options().engine);
   const ir::Function* f = find_exported(stage.module, function, program.function);
   if (!f) return Step::Skipped;
   Point next = at;
@@ -142,8 +144,12 @@ Follower::Step Follower::attempt(std::size_t i, const std::string& function, Poi
     }
   }
   Outcome outcome = run_somehow(i, at, program);
-  if (outcome.ran && !follows) look_for_finite(outcome, program);
-  if (outcome.ran && !follows && kind_ == Inputs::Other) prefer_wide(outcome, program);
+  if (outcome.ran && !follows) {
+    other_integers_ = false;
+    look_for_finite(outcome, program);
+    if (kind_ == Inputs::Other) prefer_wide(outcome, program);
+    if (kind_ == Inputs::Kind) refill(outcome, program);
+  }
   if (outcome.not_run.empty() && !outcome.ran && !follows) outcome.not_run = "it fails: " + outcome.error;
   if (outcome.ran && !follows) outcome.not_run = nothing_to_compare(outcome.result);
   if (outcome.not_run.empty() && at.baseline == kNoStage)
@@ -248,6 +254,7 @@ bool Follower::make_arguments(const ir::Function* f, Program& program, std::stri
   session_.set_program(program.module);
   source::Diagnostics found;
   auto made = session_.arguments(program.function, inputs_, found);
+  if (made) give_values(*made);
   if (!made) {
     source::Diagnostics ignored;
     std::vector<std::string> texts = inputs_;
@@ -268,6 +275,16 @@ bool Follower::make_arguments(const ir::Function* f, Program& program, std::stri
   if (kind_ == Inputs::Large) make_large(program);
   if (kind_ == Inputs::Other) make_weights_small(program);
   return true;
+}
+
+// Values that were given to a comparison stay.
+void Follower::give_values(std::vector<session::Argument>& made) const {
+  for (session::Argument& a : made) {
+    const auto given = what_.values.find(a.parameter);
+    if (given == what_.values.end()) continue;
+    a.value = copies({given->second})[0];
+    a.generated = false;
+  }
 }
 
 // Looks for generated inputs for which less of the result is NaN or infinite.
@@ -356,7 +373,61 @@ void Follower::prefer_wide(Outcome& outcome, Program& program) {
     if (!second.ran || not_finite(second.result) > not_finite(outcome.result)) continue;
     outcome = std::move(second);
     program = std::move(wide);
+    other_integers_ = true;
   }
+}
+
+namespace {
+
+bool has_integers(const Value& v) {
+  bool found = false;
+  for_each_tensor(v, [&](const runtime::Tensor& t) { found = found || is_plain_integer(t); });
+  return found;
+}
+
+}  // namespace
+
+// Generated numbers become those of the kind. If the program does not run with all of them, some integers are indices
+// or divisors: then those of one parameter after the other, as long as it runs.
+void Follower::refill(Outcome& outcome, Program& program) {
+  constexpr std::size_t kMostParameters = 8;
+  if (!maker_) return;
+  std::vector<Value> made;
+  std::vector<bool> floats(made_up_), integers(made_up_.size(), false);
+  std::size_t of_integers = 0;
+  for (std::size_t i = 0; i < made_up_.size() && i < program.args.size(); ++i) {
+    if (!made_up_[i]) continue;
+    made.push_back(program.args[i]);
+    if (!has_integers(program.args[i])) continue;
+    floats[i] = false;
+    integers[i] = of_integers++ < kMostParameters;
+  }
+  rounds_ = maker_->rounds(made, numbers_);
+  const std::vector<Value> generated = copies(program.args);
+  other_integers_ = of_integers > 0;
+  if (take_if_it_runs(made_up_, outcome, program, generated) || of_integers == 0) return;
+  other_integers_ = false;
+  std::vector<bool> which = floats;
+  take_if_it_runs(which, outcome, program, generated);
+  if (!session_.options().check_bounds) return;
+  for (std::size_t i = 0; i < integers.size(); ++i) {
+    if (!integers[i]) continue;
+    which[i] = true;
+    which[i] = take_if_it_runs(which, outcome, program, generated);
+    other_integers_ = other_integers_ || which[i];
+  }
+}
+
+bool Follower::take_if_it_runs(const std::vector<bool>& which, Outcome& outcome, Program& program,
+                               const std::vector<Value>& generated) {
+  Program other = program;
+  other.args = copies(generated);
+  maker_->refill(other.args, which, numbers_, round_);
+  Outcome second = execute(other);
+  if (!second.ran) return false;
+  outcome = std::move(second);
+  program = std::move(other);
+  return true;
 }
 
 Outcome Follower::run_somehow(std::size_t stage, const Point& at, Program& program) {
@@ -397,7 +468,9 @@ Outcome Follower::execute(const Program& program) {
   eval::Watcher nobody;
   source::Diagnostics found;
   const std::vector<Value> args = copies(program.args);
+  const session::Engine given = std::exchange(session_.options().engine, program.kernels);
   const session::RunResult run = session_.run_watched(program.module, program.function, args, nobody, found);
+  session_.options().engine = given;
   support::poll_cause();
   o.ran = run.ok;
   o.result = run.value;

@@ -54,6 +54,7 @@ class Collector {
       if (const auto* loop = ir::as<ir::ForStmt>(n)) add_width(counts_, loop->extent);
       if (const auto* f = ir::as<ir::FloatImm>(n)) add_float(f->value);
       if (const auto* c = ir::as<ir::Constant>(n)) add_constant(*c->value);
+      if (const auto* s = ir::as<ir::BufferStore>(n)) add_integer(s->value);  // where a reduction begins
       if (const auto* b = ir::as<ir::BinaryExpr>(n)) {
         for (const ir::Expr* side : {b->a, b->b}) add_integer(side);
         if (turns(b->op()))

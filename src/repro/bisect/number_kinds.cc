@@ -47,6 +47,9 @@ constexpr std::int64_t kNoZero = 19;
 
 constexpr std::int64_t kMostRounds = 8;
 
+// Larger named integers are limits of dtypes, or their neighbours.
+constexpr std::int64_t kMostNamed = std::int64_t(1) << 30;
+
 // Where the right side is not finite nothing is known: both sides get 0.
 std::pair<Value, Value> where_finite(const Value& good, const Value& bad) {
   if (not_finite(good) == 0) return {good, bad};
@@ -73,6 +76,8 @@ std::string_view text_of(Numbers n) {
       return "halves, and numbers at the constants";
     case Numbers::Large:
       return "large floats";
+    case Numbers::Small:
+      return "floats of at most 4, integers from -16 to 16";
   }
   return {};
 }
@@ -109,6 +114,9 @@ NumberMaker::NumberMaker(const NamedNumbers& named, bool by_data) : by_data_(by_
     if (i > 0) add((named.floats[i - 1] + v) / 2);
     if (std::fabs(v) >= kFar && far_.size() < 4) far_.push_back(v);
   }
+  constexpr std::size_t kMostFar = 4;
+  for (const std::int64_t v : named.integers)
+    if (far_integers_.size() < kMostFar && std::abs(v) < kMostNamed) far_integers_.push_back(v);
   for (const std::int64_t v : named.integers)
     for (const std::int64_t beside : {v - 1, v, v + 1, -v})
       if (std::find(integers_beside_.begin(), integers_beside_.end(), beside) == integers_beside_.end())
@@ -122,9 +130,10 @@ std::int64_t NumberMaker::rounds(const std::vector<Value>& args, Numbers numbers
       const std::int64_t n = std::max<std::int64_t>(1, t.element_count());
       const auto need = [&](std::int64_t count) { rounds = std::max(rounds, (count + n - 1) / n); };
       // From the second round on there is no 0, by which nothing can be divided.
-      if (numbers == Numbers::Signed && is_plain_integer(t))
+      if ((numbers == Numbers::Signed || numbers == Numbers::Small) && is_plain_integer(t))
         need(2 * kCycle), rounds = std::max<std::int64_t>(rounds, 2);
-      if (numbers == Numbers::OneSign) rounds = std::max(rounds, 2 + std::int64_t(far_.size()));
+      if (numbers == Numbers::OneSign)
+        rounds = std::max(rounds, 2 + std::int64_t(is_plain_integer(t) ? far_integers_.size() : far_.size()));
       if (numbers == Numbers::Beside && is_plain_float(t)) need(std::int64_t(beside_.size()));
       if (numbers == Numbers::Beside && is_plain_integer(t)) need(std::int64_t(integers_beside_.size()));
     });
@@ -132,8 +141,17 @@ std::int64_t NumberMaker::rounds(const std::vector<Value>& args, Numbers numbers
 }
 
 void NumberMaker::refill(const std::vector<Value>& args, Numbers numbers, std::int64_t round) const {
+  refill(args, std::vector<bool>(args.size(), true), numbers, round);
+}
+
+void NumberMaker::refill(const std::vector<Value>& args, const std::vector<bool>& which, Numbers numbers,
+                         std::int64_t round) const {
   std::size_t place = 0;
-  for (const Value& v : args) for_each_tensor(v, [&](const runtime::Tensor& t) { refill(t, place++, numbers, round); });
+  for (std::size_t i = 0; i < args.size(); ++i)
+    for_each_tensor(args[i], [&](const runtime::Tensor& t) {
+      if (which[i]) refill(t, place, numbers, round);
+      ++place;
+    });
 }
 
 double NumberMaker::float_at(double v, std::int64_t i, std::size_t place, Numbers numbers, std::int64_t round,
@@ -146,7 +164,8 @@ double NumberMaker::float_at(double v, std::int64_t i, std::size_t place, Number
     case Numbers::Ties:
       return std::round(v * 2);
     case Numbers::OneSign:
-      if (round >= 2 && place == 0) return far_[std::size_t(round - 2) % far_.size()] * (1.25 + std::fabs(v) / 2);
+      if (round >= 2 && place == 0 && !far_.empty())
+        return far_[std::size_t(round - 2) % far_.size()] * (1.25 + std::fabs(v) / 2);
       return (round == 0 ? -1 : 1) * (0.25 + std::fabs(v));
     case Numbers::Beside: {
       const auto n = std::int64_t(beside_.size());
@@ -155,6 +174,8 @@ double NumberMaker::float_at(double v, std::int64_t i, std::size_t place, Number
     }
     case Numbers::Large:
       return v * (is_half ? 16 : 200);
+    case Numbers::Small:
+      return v * 4;
   }
   return v;
 }
@@ -173,13 +194,19 @@ void NumberMaker::refill(const runtime::Tensor& t, std::size_t place, Numbers nu
       continue;
     }
     std::int64_t value = runtime::load_as_int(at, t.dtype());
-    if (numbers == Numbers::Signed) {
-      value = integer_at(i + from, place, most_of(bits, by_data_), is_unsigned);
-      if (value == 0 && round > 0) value = std::min(kNoZero, most_of(bits, by_data_));
+    if (numbers == Numbers::Signed || numbers == Numbers::Small) {
+      const std::int64_t most = numbers == Numbers::Small ? kSmall - 1 : most_of(bits, by_data_);
+      value = integer_at(i + from, place, most, is_unsigned);
+      if (value == 0 && round > 0) value = std::min(kNoZero, most);
     } else if (numbers == Numbers::Ties) {
       value %= 3;
     } else if (numbers == Numbers::OneSign) {
       value = (round == 0 && !is_unsigned ? -1 : 1) * (1 + std::abs(value % 8));
+      if (round >= 2 && !far_integers_.empty() && !by_data_) {
+        const std::int64_t far = far_integers_[std::size_t(round - 2) % far_integers_.size()];
+        if (std::abs(far) < std::int64_t(1) << (std::min(bits, 40) - 2)) value = far < 0 ? far - value : far + value;
+        if (is_unsigned) value = std::abs(value);
+      }
     } else if (numbers == Numbers::Beside && !integers_beside_.empty() && !by_data_) {
       const auto n = std::int64_t(integers_beside_.size());
       value = integers_beside_[std::size_t((i + from) * stride_of(place) + std::int64_t(place)) % std::size_t(n)];

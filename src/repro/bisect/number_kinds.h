@@ -13,7 +13,8 @@
 
 namespace rldb::repro {
 
-enum class Numbers : std::uint8_t { Generated, Signed, Ties, OneSign, Beside, Large };
+// Small: for whole programs, whose sums and products of larger integers overflow.
+enum class Numbers : std::uint8_t { Generated, Signed, Ties, OneSign, Beside, Large, Small };
 inline constexpr std::array kNumbers = {Numbers::Generated, Numbers::Signed, Numbers::Ties,
                                         Numbers::OneSign,   Numbers::Beside, Numbers::Large};
 std::string_view text_of(Numbers n);
@@ -36,6 +37,9 @@ class NumberMaker {
   std::int64_t rounds(const std::vector<runtime::Value>& args, Numbers numbers) const;
   // Replaces generated numbers by those of that kind; tensors of one call get different ones.
   void refill(const std::vector<runtime::Value>& args, Numbers numbers, std::int64_t round) const;
+  // Only some of them.
+  void refill(const std::vector<runtime::Value>& args, const std::vector<bool>& which, Numbers numbers,
+              std::int64_t round) const;
 
  private:
   void refill(const runtime::Tensor& t, std::size_t place, Numbers numbers, std::int64_t round) const;
@@ -45,6 +49,7 @@ class NumberMaker {
   std::vector<double> beside_;  // the named numbers, halves, and what is next to them
   std::vector<std::int64_t> integers_beside_;
   std::vector<double> far_;  // whole tensors of one sign are beyond these
+  std::vector<std::int64_t> far_integers_;
   bool by_data_;
 };
 

@@ -11,7 +11,7 @@ using runtime::Value;
 using runtime::ValueKind;
 
 bool is_rounding(const Value& a, const TensorDifference& d, double most) {
-  if (!d.kind.empty() || d.nan_a + d.nan_b + d.inf_a + d.inf_b > 0) return false;
+  if (!d.kind.empty() || d.not_finite > 0) return false;
   const runtime::Tensor& t = a.as_tensor();
   if (!t.dtype().is_float() || t.dtype().lanes != 1) return false;
   double sum = 0;

@@ -5,6 +5,8 @@
 
 #include "repro/bisect/next_middles.h"
 #include "repro/bisect/pass_looks.h"
+#include "repro/bisect/search_passes.h"
+#include "repro/cpu_clock.h"
 #include "rldb/repro/bisect.h"
 #include "rldb/support/cancel.h"
 
@@ -167,8 +169,23 @@ PassBisection bisect_passes(session::Session& session, const ir::Module* module,
     return out;
   }
   Oracle oracle(session, question);
+  const auto start = CpuClock::now();
   out = bisect_passes(oracle, module, *passes, progress, ranks);
   out.comparison = compare_sides(session, oracle, out);
+  if (ranks && ranks->rank() > 0) return out;
+  if (auto found = search_inputs(session, oracle, module, *passes, CpuClock::now() - start, out, progress)) {
+    // The same question on these inputs, for the rewrite.
+    Question again = question;
+    again.values = found->values;
+    Oracle on_these(session, again);
+    PassBisection b = again.values.empty() ? PassBisection() : bisect_passes(on_these, module, *passes, progress);
+    if (b.verdict != PassBisection::Verdict::Found) return std::move(*found);
+    b.comparison = compare_sides(session, on_these, b);
+    b.tried = found->tried;
+    b.notes = found->notes;
+    b.values = found->values;
+    return b;
+  }
   return out;
 }
 

@@ -13,13 +13,27 @@ struct TraceDims {
   std::int64_t value;
   bool apart = false;                                 // several symbolic dims have different values
   Follower::Inputs inputs = Follower::Inputs::Usual;  // with some, a single wrong element is lost on the way
+  Numbers numbers = Numbers::Generated;               // of Inputs::Kind
+  bool falling = false;                               // the last dim is the smallest
 };
-inline constexpr TraceDims kDims[] = {
-    {7, true}, {7}, {7, false, Follower::Inputs::Other}, {7, false, Follower::Inputs::Large}, {1}, {16}, {2}};
+inline constexpr TraceDims kDims[] = {{7, true},
+                                      {7},
+                                      {7, true, Follower::Inputs::Usual, Numbers::Generated, true},
+                                      {7, false, Follower::Inputs::Other},
+                                      {7, false, Follower::Inputs::Large},
+                                      {1},
+                                      {16},
+                                      {2}};
 inline constexpr TraceDims kStaticDims[] = {
     {7}, {7, false, Follower::Inputs::Other}, {7, false, Follower::Inputs::Large}};
 // After these, while time remains; then around the numbers by which the stages divide.
 inline constexpr std::int64_t kMoreDims[] = {17, 33, 64};
+// At last the numbers on which single computations are run too, as far as the whole program runs on them.
+inline constexpr TraceDims kKinds[] = {{7, false, Follower::Inputs::Kind, Numbers::Small},
+                                       {7, false, Follower::Inputs::Kind, Numbers::Signed},
+                                       {7, false, Follower::Inputs::Kind, Numbers::OneSign},
+                                       {7, false, Follower::Inputs::Kind, Numbers::Ties},
+                                       {7, false, Follower::Inputs::Kind, Numbers::Beside}};
 // Larger ones only where the time is likely to be enough.
 inline constexpr std::int64_t kAlwaysTried = 16;
 inline constexpr std::uint64_t kOtherInputs = 0x5eed;

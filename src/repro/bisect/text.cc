@@ -166,6 +166,7 @@ std::string text_of_fault(const TraceBisection& b) {
     text += "the values agree on these inputs; memory is used wrongly from there on\n";
   if (b.large) text += "it shows where numbers are large: results that are finite on one side only\n";
   if (!b.dims.empty()) text += fmt::format("symbolic dims: {}\n", b.dims);
+  if (b.by_itself.empty() && !b.large && !b.numbers.empty()) text += fmt::format("numbers: {}\n", b.numbers);
   if (b.comparison.verdict != Comparison::Verdict::CannotTell)
     text += to_string(b.comparison, good.file, bad.file) + "\n";
   return text + memory_of(b.memory);
@@ -202,6 +203,7 @@ std::string to_string(const PassBisection& b) {
   std::string rest = b.tried.empty() ? std::string() : "tried: " + to_string(b.tried) + "\n";
   if (!b.meant.empty())
     rest += fmt::format("note: compared anew after {}, which changes values by its nature\n", fmt::join(b.meant, ", "));
+  for (const std::string& note : b.notes) rest += "note: " + note + "\n";
   if (!rest.empty()) rest.pop_back();
   const std::string after = rest.empty() ? rest : "\n" + rest;
   if (b.verdict == Verdict::CannotTell) return "cannot tell: " + b.why + after;

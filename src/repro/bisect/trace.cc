@@ -14,6 +14,7 @@
 
 #include "repro/bisect/alone.h"
 #include "repro/bisect/defined.h"
+#include "repro/bisect/doubt.h"
 #include "repro/bisect/follow.h"
 #include "repro/bisect/kept_meaning.h"
 #include "repro/bisect/kernels_alone.h"
@@ -149,22 +150,30 @@ class TraceBisector {
     first_ = &*first;
     order_stages();
     open_ = has_open_dims(first_->module);
-    if (open_) choose_dims();
+    choose_dims();
     keep_integers_ = std::any_of(order_.begin(), order_.end(),
                                  [&](std::size_t i) { return has_loops_by_data(out_.stages[i].module); });
     follower_.keep_integers(keep_integers_);
+    maker_.emplace(named_, keep_integers_);
+    follower_.set_maker(&*maker_);
     for (const std::string& name : functions_of(first_->module))
       if (what_.function.empty() || name == what_.function) functions_.push_back({name, 0, false, {}, {}});
   }
 
-  // Those for all programs, those that these stages name, and at last those that some programs require.
+  // Those for all programs, those that these stages name, kinds of numbers, and at last those that some programs
+  // require.
   void choose_dims() {
     std::vector<std::int64_t> known(std::begin(kMoreDims), std::end(kMoreDims));
     for (const Dims& d : kDims) known.push_back(d.value);
     std::vector<const ir::Module*> modules;
     for (const std::size_t i : order_) modules.push_back(out_.stages[i].module);
+    named_ = named_numbers(modules);
+    static_dims_.insert(static_dims_.end(), std::begin(kKinds), std::end(kKinds));
+    dims_for_all_ = static_dims_.size();
+    if (!open_) return;
     for (const std::int64_t dim : kMoreDims) open_dims_.push_back({dim, true});
-    for (const std::int64_t dim : dims_around(named_numbers(modules).widths, known)) open_dims_.push_back({dim, true});
+    for (const std::int64_t dim : dims_around(named_.widths, known)) open_dims_.push_back({dim, true});
+    open_dims_.insert(open_dims_.end(), std::begin(kKinds), std::end(kKinds));
     dims_for_all_ = open_dims_.size();
     open_dims_.insert(open_dims_.end(), std::begin(kOtherDims), std::end(kOtherDims));
   }
@@ -266,7 +275,7 @@ class TraceBisector {
       support::poll();
       if (!can_run(out_.stages[i])) continue;
       const ir::Module* module = out_.stages[i].module;
-      if (!last || !ir::structural_equal(last, module)) order_.push_back(i);
+      if (!last || out_.stages[i].kernels_by || !ir::structural_equal(last, module)) order_.push_back(i);
       last = module;
     }
   }
@@ -324,7 +333,11 @@ class TraceBisector {
     const auto begin = Clock::now();
     now_.dims = k;
     now_.keep = first ? &function.between : nullptr;
-    const bool differs = look_at(function.name);
+    bool differs = look_at(function.name);
+    for (std::int64_t r = 1; !differs && r < follower_.rounds() && Clock::now() - start_ < kEnough; ++r) {
+      follower_.set_round(r);
+      differs = look_at(function.name);
+    }
     now_.keep = nullptr;
     function.took = Clock::now() - begin;
     function.elements = elements;
@@ -356,8 +369,10 @@ class TraceBisector {
     apart.order_ = order_;
     apart.open_ = open_;
     apart.open_dims_ = open_dims_;
+    apart.static_dims_ = static_dims_;
     apart.dims_for_all_ = dims_for_all_;
     apart.follower_.keep_integers(keep_integers_);
+    apart.follower_.set_maker(&*maker_);
     apart.only_looks_ = true;
     Tried tried{functions_.at(function).name, 0, false, {}, {}};
     const auto differs = apart.round(tried, k);
@@ -443,7 +458,7 @@ class TraceBisector {
 
   void note_tried(const Dims& dims, const ir::Function* f) {
     if (f && has_symbolic_dims(f)) out_.tried.add_dims(dims_text(session_.options(), f));
-    out_.tried.add_numbers(std::string(text_of(dims.inputs)));
+    out_.tried.add_numbers(std::string(text_of(dims.inputs, dims.numbers)));
     out_.tried.add_seed(session_.options().seed);
   }
 
@@ -457,11 +472,14 @@ class TraceBisector {
   // False: it would repeat an earlier attempt.
   bool choose(const Dims& dims, const ir::Function* f) {
     session_.options().default_dim = dims.value;
-    const bool are_several = dims.apart && tell_dims_apart(session_.options(), f);
+    // All of them are given: other dims would be the same round again.
+    if (f && dims.value != kDims[0].value && has_symbolic_dims(f) && !has_free_dims(session_.options(), f))
+      return false;
+    const bool are_several = dims.apart && tell_dims_apart(session_.options(), f, dims.falling);
     if (dims.apart && !are_several && dims.value == kDims[0].value) return false;  // the next ones are equal dims
     if (dims.inputs == Inputs::Other && made_up_constants()) return false;
-    if (dims.inputs == Inputs::Other) session_.options().seed ^= kOtherInputs;
-    follower_.set_inputs(dims.inputs);
+    if (dims.inputs == Inputs::Other && !what_.keep_seed) session_.options().seed ^= kOtherInputs;
+    follower_.set_inputs(dims.inputs, dims.numbers);
     is_large_ = dims.inputs == Inputs::Large;
     return true;
   }
@@ -476,7 +494,8 @@ class TraceBisector {
   bool look_at(const std::string& name) {
     name_ = name;
     at_ = Point{};
-    for (std::size_t k = 0; k < order_.size();) {
+    does_not_count_ = false;
+    for (std::size_t k = 0; k < order_.size() && !does_not_count_;) {
       support::poll();
       const std::size_t end = end_of_run(k);
       const bool is_long = end - k > kLongRun || (end - k > 2 && Clock::now() - start_ > kEnough / 2);
@@ -597,10 +616,17 @@ class TraceBisector {
       follower_.skip(stage, "the program is not defined on the inputs: " + why);
       return false;
     }
+    if (!counts(program)) {
+      does_not_count_ = true;
+      return false;
+    }
     out_.verdict = TraceBisection::Verdict::Found;
     out_.good = at_.previous;
     out_.bad = stage;
     out_.function = program.function;
+    const Dims& now = dims()[now_.dims];
+    if (now.inputs != Inputs::Usual) out_.numbers = text_of(now.inputs, now.numbers);
+    if (at_.arguments.module == first_->module) out_.arguments = at_.arguments.values;
     const Trace bad = record(session_, program);
     out_.large = is_large_;
     out_.comparison =
@@ -609,6 +635,18 @@ class TraceBisector {
     out_.good_program = at_.program;
     out_.bad_program = program;
     return true;
+  }
+
+  // Of numbers that were chosen for their effect, or by the caller's judgement.
+  bool counts(const Program& program) {
+    const Dims& now = dims()[now_.dims];
+    const bool chosen = now.inputs == Inputs::Kind || follower_.has_other_integers();
+    const std::string why =
+        chosen ? doubt_about(session_, at_.program, program, tolerances_, follower_.has_other_integers())
+               : std::string();
+    if (!why.empty())
+      follower_.note(fmt::format("a difference on {} does not count: {}", text_of(now.inputs, now.numbers), why));
+    return why.empty() && (!what_.counts || what_.counts(at_.program, program));
   }
 
   static std::vector<Finding> memory_of(const Trace& trace, bool unwritten) {
@@ -867,7 +905,10 @@ class TraceBisector {
   const Stage* first_ = nullptr;  // that may run
   std::vector<Tried> functions_;  // of it
   bool keep_integers_ = false;
-  bool only_looks_ = false;  // whether a stage differs is all that matters
+  NamedNumbers named_;  // by the stages
+  std::optional<NumberMaker> maker_;
+  bool does_not_count_ = false;  // the difference that was met last
+  bool only_looks_ = false;      // whether a stage differs is all that matters
   std::vector<Dims> open_dims_{std::begin(kDims), std::end(kDims)};
   std::vector<Dims> static_dims_{std::begin(kStaticDims), std::end(kStaticDims)};
   bool open_ = false;                            // whether there are symbolic dims

@@ -1,11 +1,15 @@
 // Two stages beside each other, and two folders of stages.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "repro/bisect/follow.h"
-#include "repro/bisect/number_kinds.h"
-#include "repro/bisect/numbers.h"
+#include "repro/bisect/meant.h"
 #include "repro/bisect/stages.h"
 #include "repro/borrow.h"
+#include "repro/compare/search.h"
+#include "repro/cpu_clock.h"
+#include "rldb/ir/equal.h"
 #include "rldb/support/entry_function.h"
 
 namespace rldb::repro {
@@ -36,6 +40,24 @@ void need_passage(TraceBisection& both, std::size_t second) {
   both.why = "the programs of the two folders could not be compared with each other";
 }
 
+// Inputs other than those on which the two agree: `c` and its programs become those that differ.
+void search_stages(session::Session& session, const TraceBisection& both, std::size_t a, std::size_t b,
+                   const Program& first, const std::vector<bool>& generated, const SearchOptions& options,
+                   StageComparison& out) {
+  for (std::size_t i = a + 1; i <= b; ++i)
+    if (meant_by(both.stages[i].pass) != Meant::Exact) return;
+  const auto* f = ir::as<ir::Function>(first.module->find(first.function));
+  const Stage &one = both.stages[a], &other = both.stages[b];
+  if (!one.unfilled && !other.unfilled && ir::structural_equal(one.module, other.module)) return;
+  if (!f || std::none_of(generated.begin(), generated.end(), [](bool made) { return made; })) return;
+  SearchedPair pair{both.stages[a], both.stages[b], {}};
+  pair.what.function = first.function;
+  for (std::size_t i = 0; i < f->params.size() && i < generated.size() && i < first.args.size(); ++i)
+    if (!generated[i]) pair.what.values.emplace(f->params[i]->name, first.args[i]);
+  if (auto found = search_inputs(session, std::move(pair), options, out.comparison))
+    std::tie(out.a, out.b) = std::move(*found);
+}
+
 }  // namespace
 
 StageComparison compare_stages(session::Session& session, std::vector<Stage> stages, std::size_t a, std::size_t b,
@@ -57,6 +79,7 @@ StageComparison compare_stages(session::Session& session, std::vector<Stage> sta
   both.tried.inputs = what.inputs;
   both.tried.add_numbers(kUsualNumbers);
   both.tried.add_seed(session.options().seed);
+  const auto start = CpuClock::now();
   Step step = follower.attempt(a, function, at, second);
   if (step != Step::Skipped) step = follower.attempt(b, function, at, second);
   if (step == Step::Agrees || step == Step::Differs) {
@@ -65,6 +88,7 @@ StageComparison compare_stages(session::Session& session, std::vector<Stage> sta
     out.comparison = compare(session, out.a, out.b, tolerances, shadow);
     judge_nan(out.comparison);
     out.comparison.tried = both.tried;
+    search_stages(session, both, a, b, out.a, follower.made_up(), {tolerances, shadow, CpuClock::now() - start}, out);
     return out;
   }
   out.comparison.why = follower.last_reason();

@@ -9,13 +9,16 @@
 #include <unordered_map>
 
 #include "repro/bisect/meant.h"
+#include "repro/bisect/numbers.h"
 #include "repro/bisect/signature.h"
 #include "repro/borrow.h"
 #include "repro/compare/alone.h"
 #include "repro/compare/beyond_format.h"
 #include "repro/compare/executable.h"
 #include "repro/compare/match.h"
+#include "repro/compare/search.h"
 #include "repro/compare/shadow.h"
+#include "repro/cpu_clock.h"
 #include "repro/dims.h"
 #include "repro/finite.h"
 #include "repro/sanitize/race.h"
@@ -34,6 +37,15 @@ namespace {
 
 // The part of the memory limit that the copies of one run may take.
 constexpr std::size_t kShareOfMemory = 4;
+
+bool is_given(const Tolerances& t) { return t.exact || t.atol || t.rtol || t.ulp; }
+
+// Floats that the usual tolerances take for equal.
+bool only_rounds(const Value& a, const Value& b) {
+  if (!a.is(runtime::ValueKind::Tensor) || !is_plain_float(a.as_tensor())) return false;
+  const auto d = difference(a, b, {});
+  return !d || is_rounding(a, *d, kUsualRounding);
+}
 
 class FirstSearch {
  public:
@@ -208,6 +220,7 @@ class FirstSearch {
       d.other_text = f.binding ? ir::print_binding(f.binding) : f.instruction;
       d.other_name = a_.events[i].names.back();
       d.difference = difference(a_.events[i].value, e.value, tolerances_);
+      d.rounding = d.difference && is_given(tolerances_) && only_rounds(a_.events[i].value, e.value);
     }
     for (const std::size_t k : slice_)
       if (k < j && counterpart(k) == kNoEvent) d.through.push_back(b_.events[k].name());
@@ -247,8 +260,6 @@ Comparison of_errors(const Trace& a, const Trace& b) {
   c.first = place_of_error(a.error.empty() ? b : a);
   return c;
 }
-
-bool given(const Tolerances& t) { return t.exact || t.atol || t.rtol || t.ulp; }
 
 // The first leaf of the results that differs.
 std::optional<TensorDifference> difference_of_results(const Trace& a, const Trace& b, const Tolerances& t,
@@ -468,10 +479,8 @@ std::string find_finite(session::Session& session, const Program& a, std::vector
   return numbers;
 }
 
-}  // namespace
-
-Comparison compare(session::Session& session, Program a, Program b, ComparedInputs& inputs,
-                   const Tolerances& tolerances, bool shadow) {
+Comparison compare_on_first_inputs(session::Session& session, Program a, Program b, ComparedInputs& inputs,
+                                   const Tolerances& tolerances, bool shadow) {
   TriedInputs tried;
   tried.inputs = inputs.texts;
   const auto note = [&](const std::vector<session::Argument>& arguments, const std::string& numbers) {
@@ -494,7 +503,8 @@ Comparison compare(session::Session& session, Program a, Program b, ComparedInpu
   const auto on_these = [&](const std::vector<session::Argument>& arguments) {
     give(arguments);
     Comparison c = compare(session, a, b, tolerances, shadow);
-    if (c.verdict != Comparison::Verdict::Differs || !c.result || meant == Meant::Exact || given(tolerances)) return c;
+    if (c.verdict != Comparison::Verdict::Differs || !c.result || meant == Meant::Exact || is_given(tolerances))
+      return c;
     // Other values are not other shapes, and no NaN.
     const TensorDifference& d = *c.result;
     if (meant == Meant::Any && d.kind.empty() && d.not_finite == 0) {
@@ -530,6 +540,16 @@ Comparison compare(session::Session& session, Program a, Program b, ComparedInpu
     }
   }
   return on(inputs.arguments);
+}
+
+}  // namespace
+
+Comparison compare(session::Session& session, Program a, Program b, ComparedInputs& inputs,
+                   const Tolerances& tolerances, bool shadow) {
+  const auto start = CpuClock::now();
+  Comparison c = compare_on_first_inputs(session, a, b, inputs, tolerances, shadow);
+  search_inputs(session, a, b, inputs, {tolerances, shadow, CpuClock::now() - start}, c);
+  return c;
 }
 
 }  // namespace rldb::repro

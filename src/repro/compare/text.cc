@@ -34,6 +34,11 @@ std::string text_of_shared(const ComparedInput& in) {
 std::string text_of_place(const FirstDifference& d) {
   using Alone = FirstDifference::Alone;
   if (!d.starts_here()) return {};
+  if (d.rounding && d.inputs_agree() && !d.inputs_rounded())
+    return "  all that it reads is equal on both sides, and the difference is rounding: another order of operations, "
+           "or a "
+           "multiplication and an addition in one step\n";
+  if (d.rounding && !d.reads_others()) return "  the difference is rounding, and its inputs differ by rounding\n";
   if (!d.inputs_rounded())
     return d.inputs_agree() ? "  all that it reads is equal on both sides: the fault is here\n"
                             : "  what it reads is right, but other tensors than on the first side: the fault is here\n";
@@ -84,7 +89,8 @@ std::string summary(const FirstDifference& d) {
 
 std::string to_string(const Comparison& c, std::string_view a, std::string_view b) {
   using Verdict = Comparison::Verdict;
-  const std::string tried = c.tried.empty() ? std::string() : "\ntried: " + to_string(c.tried);
+  std::string tried = c.tried.empty() ? std::string() : "\ntried: " + to_string(c.tried);
+  for (const std::string& note : c.notes) tried += "\nnote: " + note;
   if (c.verdict == Verdict::CannotTell)
     return fmt::format("cannot tell whether {} and {} agree: {}{}", a, b, c.why, tried);
   std::string text;

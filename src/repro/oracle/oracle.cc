@@ -144,15 +144,16 @@ bool Oracle::start_with_dims(const ir::Module* module) {
   session_.options().eval_statements = kStatements;
   session_.set_program(module);
   source::Diagnostics found;
-  auto made = session_.arguments(question_.function, question_.inputs, found);
+  auto made = given_values(module);
+  if (!made) made = session_.arguments(question_.function, question_.inputs, found);
   if (!made) {
     why_ = first_error(found);
     return false;
   }
-  std::vector<bool> generated;
+  generated_.clear();
   for (const session::Argument& a : *made) {
     arguments_.push_back(a.value);
-    generated.push_back(a.generated);
+    generated_.push_back(a.generated);
   }
   first_ = module;
   note_tried(module, *made);
@@ -169,10 +170,19 @@ bool Oracle::start_with_dims(const ir::Module* module) {
     why_ = first_error(found);
     return false;
   }
-  const Value result = question_.kind == OracleKind::Nan ? run.value : find_finite(module, generated, run.value);
+  const Value result = question_.kind == OracleKind::Nan ? run.value : find_finite(module, generated_, run.value);
   flatten(result, reference_);
   why_ = nothing_to_compare(reference_);
   return why_.empty();
+}
+
+std::optional<std::vector<session::Argument>> Oracle::given_values(const ir::Module* module) const {
+  const auto* f = ir::as<ir::Function>(module->find(question_.function));
+  if (!f || question_.values.empty() || question_.values.size() != f->params.size()) return std::nullopt;
+  std::vector<session::Argument> out;
+  for (std::size_t i = 0; i < f->params.size(); ++i)
+    out.push_back({std::string(f->params[i]->name), question_.values[i]});
+  return out;
 }
 
 void Oracle::note_tried(const ir::Module* module, const std::vector<session::Argument>& arguments) {

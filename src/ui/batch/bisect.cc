@@ -154,10 +154,11 @@ int bisect_by_kernel(const CommandLine& line, session::Session& session, const J
 int bisect_pipeline(const CommandLine& line, session::Session& session, const Job& job, Console& console) {
   using Verdict = repro::ProgramBisection::Verdict;
   if (const int code = load(session, line.files[0], line, console); code != kGood) return code;
-  const auto question = question_of(line, session, console);
+  auto question = question_of(line, session, console);
   if (!question) return kUsage;
   Progress progress(console);
   const auto found = repro::bisect_program(session, *question, shown_by(progress, "passes"), job.ranks());
+  question->values = found.values;  // for the scripts
   progress.clear();
   if (job.helps()) return kGood;
   if (line.format == Format::Json) {
@@ -176,6 +177,8 @@ int bisect_pipeline(const CommandLine& line, session::Session& session, const Jo
   if (found.verdict == Verdict::Found && !line.tvm_script.empty() &&
       !save_tvm_script(line.tvm_script, line, session, session.module(), *question, found.symptom, found.text, console))
     return kUsage;
+  if (found.verdict != Verdict::Found && support::cancel_cause() == support::CancelCause::Interrupt)
+    return 128 + SIGINT;  // before all inputs were tried
   return found.verdict == Verdict::None ? kGood : found.verdict == Verdict::Found ? kFailed : kCannotTell;
 }
 

@@ -2,11 +2,16 @@
 #include "rldb/repro/compare.h"
 
 #include <fmt/format.h>
+#include <signal.h>
 
+#include <algorithm>
+
+#include "rldb/passes/option_error.h"
 #include "rldb/repro/bisect.h"
 #include "rldb/source/diagnostic_program.h"
 #include "rldb/source/diagnostic_repro.h"
 #include "rldb/source/diagnostic_result.h"
+#include "rldb/support/cancel.h"
 #include "rldb/ui/batch/batch.h"
 #include "rldb/ui/prompt/compared_side.h"
 #include "rldb/ui/prompt/named_stage.h"
@@ -21,6 +26,7 @@ namespace {
 int exit_code(const repro::Comparison& c) {
   using Verdict = repro::Comparison::Verdict;
   const Verdict verdict = c.verdict;
+  if (verdict != Verdict::Differs && support::cancel_cause() == support::CancelCause::Interrupt) return 128 + SIGINT;
   if (c.shadow && c.shadow->verdict == repro::Shadow::Verdict::Rounding) return kGood;
   return verdict == Verdict::Equal ? kGood : verdict == Verdict::Differs ? kFailed : kCannotTell;
 }
@@ -43,6 +49,17 @@ int read(session::Session& session, const std::string& path, const CommandLine& 
   out.module = side.module;
   out.other = side.other;
   return kGood;
+}
+
+// Passes that were not applied: a pipeline that is wrong in itself, or one of which a pass fails, so that there is
+// nothing to compare.
+int code_of_passes(session::Session& session, const std::string& pipeline, const source::Diagnostics& found) {
+  source::Diagnostics ignored;
+  const bool wrong_option = std::any_of(found.all().begin(), found.all().end(),
+                                        [](const source::Diagnostic& d) { return passes::is_option_error(d.id); });
+  const bool is_wrong =
+      wrong_option || !pipeline::parse(session.program()->passes(), pipeline, session.sources(), ignored);
+  return is_wrong ? kUsage : kCannotTell;
 }
 
 // Both sides and their arguments.
@@ -75,7 +92,8 @@ int read_sides(session::Session& session, const CommandLine& line, Sides& sides,
     return kUsage;
   }
   inputs = std::move(*made);
-  inputs.passes = line.compare.other_passes.empty() ? line.passes : line.passes + "," + line.compare.other_passes;
+  inputs.passes = line.passes;
+  if (!line.compare.other_passes.empty()) inputs.passes += (line.passes.empty() ? "" : ",") + line.compare.other_passes;
   first = a;
   if (line.files.size() == 2) other = b.module;
   if (line.compare.other_engine) b.label += fmt::format(" with kernels by {}", session::to_string(b.kernels));
@@ -85,7 +103,7 @@ int read_sides(session::Session& session, const CommandLine& line, Sides& sides,
   };
   if ((!both || apply(line.passes, a)) && apply(both ? line.compare.other_passes : line.passes, b)) return kGood;
   report(diagnostics, session.sources(), line, console);
-  return kFailed;
+  return code_of_passes(session, inputs.passes, diagnostics);
 }
 
 // If both are stages of one folder, follows the changes between them. The exit code; nullopt: they are not.
