@@ -534,6 +534,9 @@ bool Document::State::read_part(const TextEdit& edit, const cst::LiveTree::Chang
   const auto place = live.find(m->kind, m->span.begin);
   if (!place || !same_surroundings(*m, *place, edit)) return false;
   if (changed.begin <= m->span.begin || changed.end > place->end) return false;
+  // Where a line is too deep is reported where that begins, unless the line above it is at fault: of the functions'
+  // neighbours, too.
+  if ((module().damaged || has_damage()) && live.has_deep_lines()) return false;
   // Reports about missing members depend on damage anywhere.
   if (reader->missed_member && (module().damaged || has_damage())) return false;
   if (is_lone() && edit.begin <= m->body) return false;  // the only one decides how all is checked
@@ -636,7 +639,9 @@ static auto is_one_of(const std::vector<const ir::Expr*>& functions) {
 ir::VerifyOptions Document::State::verify_options() {
   ir::VerifyOptions options;
   options.incomplete = !result.ok;
-  if (result.ok) options.good_bindings = &good_bindings;
+  // A binding that is found good meanwhile may not be so once everything is there.
+  if (!result.ok) good_meanwhile = good_bindings;
+  options.good_bindings = result.ok ? &good_bindings : &good_meanwhile;
   options.skip = [this](const ir::Expr* function) {
     const std::deque<Member>& members = module().members;
     for (std::size_t i = 0; i < members.size(); ++i)

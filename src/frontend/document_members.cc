@@ -3,6 +3,7 @@
 #include <tuple>
 
 #include "frontend/cst/damage.h"
+#include "frontend/cst/scan.h"
 #include "frontend/document_state.h"
 #include "frontend/echo.h"
 #include "rldb/source/diagnostic_script_function.h"
@@ -72,23 +73,33 @@ std::size_t line_begin(std::string_view text, std::size_t at) {
 
 bool ends_line(std::string_view text, std::size_t at) { return at >= text.size() || text[at] == '\n'; }
 
+using Cuts = std::vector<cst::LiveTree::DamagedStatement>;
+
 // A damaged statement of several lines may hold others, whose indentation fits nowhere else.
-bool may_hold_others(const Part& part, std::string_view text) {
-  return text.substr(part.begin, part.end - part.begin).find('\n') != std::string_view::npos;
+bool may_hold_others(const cst::LiveTree::DamagedStatement& cut, std::string_view text) {
+  return text.substr(cut.begin, cut.end - cut.begin).find('\n') != std::string_view::npos;
 }
 
-bool begins_in(const Part& part, const std::vector<std::uint32_t>& begins) {
-  return std::binary_search(begins.begin(), begins.end(), part.begin);
+const cst::LiveTree::DamagedStatement* cut_at(const Part& part, const Cuts& cuts) {
+  const auto at = std::lower_bound(cuts.begin(), cuts.end(), part.begin,
+                                   [](const auto& cut, std::uint32_t begin) { return cut.begin < begin; });
+  return at != cuts.end() && at->begin == part.begin ? &*at : nullptr;
 }
 
 // All but statements that may have damage that the runtime takes for none: blocks (a colon that is missing), lines that
-// are too deep.
+// are too deep, `else: x`.
 class LinesLeftOut : public cst::KnownStatements {
  public:
+  explicit LinesLeftOut(std::string_view text) : text_(text) {}
   bool keeps(const Statement& s) override {
-    return s.kind == Kind::Binding || s.kind == Kind::ExpressionStatement || s.kind == Kind::ReturnStatement;
+    const bool is_line =
+        s.kind == Kind::Binding || s.kind == Kind::ExpressionStatement || s.kind == Kind::ReturnStatement;
+    return is_line && cst::is_plain_line(text_.substr(s.begin, s.end - s.begin));
   }
   bool next(Statement&) override { return false; }
+
+ private:
+  std::string_view text_;
 };
 
 // A class by its own statements.
@@ -123,19 +134,18 @@ bool holds(const std::vector<Part>& parts, std::uint32_t at) {
 // ---- what there is ----
 
 // Nullopt: something that a document does not read in part.
-std::optional<Document::State::Layout> Document::State::layout() {
+std::optional<Document::State::Layout> Document::State::layout(std::uint32_t class_begin) {
   const std::string_view text = buffer().text();
   auto cuts = live.damaged_statements();
   if (!cuts) return std::nullopt;
-  std::sort(cuts->begin(), cuts->end());
   Layout found;
   bool has_class = false;
   for (const Part& part : live.parts()) {
     if (script::is_function(part.kind) || part.kind == Kind::UnexpectedIndent) return std::nullopt;
-    if (begins_in(part, *cuts)) {
-      if (part.kind != Kind::ExpressionStatement || may_hold_others(part, text)) return std::nullopt;
+    if (const auto* cut = cut_at(part, *cuts)) {
+      if (part.kind != Kind::ExpressionStatement || may_hold_others(*cut, text)) return std::nullopt;
       found.damaged.push_back(part);
-    } else if (part.kind == Kind::Module && part.begin == result.items[0].span.begin) {
+    } else if (part.kind == Kind::Module && part.begin == class_begin) {
       found.of_class = part;
       has_class = name_of(part, text) == module().name;
     } else if (part.plain && (part.kind == Kind::FunctionDefinition || part.kind == Kind::Module)) {
@@ -157,8 +167,8 @@ std::optional<Document::State::Layout> Document::State::layout() {
     } else if (part.kind == Kind::FunctionDefinition) {
       if (live.has_cut_header(part.begin, part.body)) return std::nullopt;
       found.plain.push_back(part);
-    } else if (begins_in(part, *cuts)) {
-      if (part.kind != Kind::ExpressionStatement || may_hold_others(part, text)) return std::nullopt;
+    } else if (const auto* cut = cut_at(part, *cuts)) {
+      if (part.kind != Kind::ExpressionStatement || may_hold_others(*cut, text)) return std::nullopt;
       found.cut.push_back(part);
     } else if (is_name(part, text)) {
       if (!has_line_of_its_own(part, text)) return std::nullopt;
@@ -167,10 +177,12 @@ std::optional<Document::State::Layout> Document::State::layout() {
       found.fixed.push_back(part);
     }
   }
-  // Damage is within functions, or found by reading what is beside them.
-  for (const std::uint32_t at : *cuts) {
+  // Damage is within functions, or found by reading what is beside them. A line that is read as if it stood elsewhere
+  // means what it says there.
+  for (const auto& cut : *cuts) {
+    const std::uint32_t at = cut.begin;
     if (holds(found.functions, at) || holds(found.plain, at) || holds(found.damaged, at)) continue;
-    if (!holds(found.of_class, at) || holds(found.fixed, at)) return std::nullopt;
+    if (cut.misplaced || !holds(found.of_class, at) || holds(found.fixed, at)) return std::nullopt;
     found.has_damaged_class = true;
   }
   return found;
@@ -179,20 +191,18 @@ std::optional<Document::State::Layout> Document::State::layout() {
 // After the whole text has been read.
 void Document::State::note_fixed() {
   fixed.clear();
-  std::vector<std::uint32_t> cuts = live.damaged_statements().value_or(std::vector<std::uint32_t>());
-  std::sort(cuts.begin(), cuts.end());
+  const Cuts cuts = live.damaged_statements().value_or(Cuts());
   const std::string_view text = buffer().text();
   const std::vector<Part> of_file = live.parts();
   const auto is_class = [&](const Part& p) { return p.kind == Kind::Module && p.begin == result.items[0].span.begin; };
   for (const Part& p : of_file) {
     const bool is_plain = p.plain && (p.kind == Kind::FunctionDefinition || p.kind == Kind::Module);
-    if (!is_class(p) && !is_plain && !begins_in(p, cuts)) fixed.push_back(p);
+    if (!is_class(p) && !is_plain && !cut_at(p, cuts)) fixed.push_back(p);
   }
   for (const Part& c : of_file)
     if (is_class(c))
       for (const Part& p : live.parts(c))
-        if (!script::is_function(p.kind) && p.kind != Kind::FunctionDefinition && !begins_in(p, cuts) &&
-            !is_name(p, text))
+        if (!script::is_function(p.kind) && p.kind != Kind::FunctionDefinition && !cut_at(p, cuts) && !is_name(p, text))
           fixed.push_back(p);
 }
 
@@ -407,7 +417,7 @@ std::optional<std::vector<source::Diagnostic>> Document::State::read_beside(cons
     cst::report_damage(live.copy_node(file, part.kind, part.begin, tree_options()), all);
   for (const Part& part : now.names)
     all.add({file, part.begin, part.end}, source::message(diag::UnsupportedHere, "an expression", "in a module"));
-  LinesLeftOut lines;
+  LinesLeftOut lines(text);
   copying.known = &lines;
   for (const Part& part : now.plain) {
     const cst::Tree tree = live.copy_node(file, part.kind, part.begin, copying);
@@ -431,7 +441,7 @@ bool Document::State::knows_beside() {
     return d.id == diag::UndecoratedModule || d.id == diag::UndecoratedFunction;
   };
   if (std::all_of(beside.begin(), beside.end(), is_plain)) return true;
-  const std::optional<Layout> now = layout();
+  const std::optional<Layout> now = layout(result.items[0].span.begin);
   auto read = now ? read_beside(*now) : std::nullopt;
   if (!read || read->size() != beside.size()) return false;
   const auto before = [](const source::Diagnostic& a, const source::Diagnostic& b) {
@@ -447,7 +457,7 @@ bool Document::State::knows_beside() {
 bool Document::State::read_members(const TextEdit& edit, const cst::LiveTree::Changed& changed,
                                    std::string_view old_text) {
   if (!may_change_members(edit, old_text)) return false;
-  const std::optional<Layout> now = layout();
+  const std::optional<Layout> now = layout(result.items[0].span.begin);
   if (!now || now->functions.empty() || !same_fixed(*now, edit)) return false;
   auto changes = changes_of_members(*now, edit, changed, old_text);
   if (!changes || !add_mentions(*changes, *now, edit)) return false;

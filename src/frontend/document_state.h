@@ -84,6 +84,7 @@ struct Document::State {
   bool in_parts = false;                   // whether the next edit may be read in part
   bool verify_in_parts = false;
   std::vector<bool> good_bindings;
+  std::vector<bool> good_meanwhile;      // of the verification of a text with errors
   ReadScope scope;                       // of this edit, and of those before it in the same update
   std::set<const Member*> members_read;  // the same
 
@@ -162,7 +163,7 @@ struct Document::State {
   struct Layout;
   struct MemberChanges;
   bool may_change_members(const TextEdit& edit, std::string_view old_text);
-  std::optional<Layout> layout();
+  std::optional<Layout> layout(std::uint32_t class_begin);
   void note_fixed();
   bool same_fixed(const Layout& now, const TextEdit& edit) const;
   bool is_untouched(const Member& m, const cst::LiveTree::Part& now, const TextEdit& edit,

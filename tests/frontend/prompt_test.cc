@@ -1,6 +1,8 @@
 #include <doctest/doctest.h>
 
+#include "frontend/edit_texts.h"
 #include "frontend/frontend_helper.h"
+#include "frontend/vandal.h"
 #include "rldb/frontend/entry_tree.h"
 
 using namespace rldb;
@@ -103,6 +105,33 @@ TEST_CASE("highlighting of a text that is typed is that of the text as it is") {
     CHECK(typed.next_indent(text) == frontend::next_indent(text));
     const std::size_t cursor = below(text.size() + 1);
     CHECK(typed.open_call(text, cursor).name == frontend::EntryTree().open_call(text, cursor).name);
+  }
+}
+
+// Entries with branches, loops, definitions and long strings, as they are typed, damaged and mended.
+TEST_CASE("the tree of an entry that is edited is that of the entry as it is") {
+  const std::string_view starts[] = {
+      "if c:\n    y = R.add(x, x)\nelif d:\n    y = x\nelse:\n    y = R.exp(x)\n",
+      "for i in range(3):\n    z = R.add(x, R.const(i))\n    if c:\n        z = x\n",
+      "with R.dataflow():\n    a = R.add(x, x)\n    R.output(a)\n\"\"\"two\nlines\"\"\"\n",
+      "@I.ir_module\nclass M:\n    @R.function\n    def f(x: R.Tensor((4,), \"float32\")):\n        if c:\n"
+      "            y = x\n        else:\n            y = R.exp(\n                x)\n        return y\n",
+      "@T.prim_func\ndef k(A: T.Buffer((4,), \"float32\")):\n    for i in range(4):\n        with T.block(\"b\"):\n"
+      "            v = T.axis.spatial(4, i)\n            A[v] = A[v] + T.float32(1)\n"};
+  for (std::uint32_t seed = 1; seed <= 10; ++seed) {
+    const std::string_view start = starts[seed % std::size(starts)];
+    frontend::EntryTree typed;
+    std::string text(start);
+    frontend::testing::Vandal vandal(seed, frontend::testing::kEditPieces);
+    for (int i = 0; i < 60 && !text.empty(); ++i) {
+      const frontend::testing::Vandal::Change c = vandal.change(text);
+      const std::string before = text;
+      text.replace(c.begin, c.end - c.begin, c.text);
+      CAPTURE(text);
+      CHECK(typed.completeness(text) == completeness(text));
+      CHECK(typed.next_indent(text) == frontend::next_indent(text));
+      if (text.empty() || vandal.below(3) != 0) text = before;
+    }
   }
 }
 

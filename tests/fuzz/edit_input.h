@@ -1,5 +1,6 @@
-// Edits of a module as bytes: two for the place, one for the number of bytes to remove, one for the insertion (a piece
-// of syntax by number, or that many bytes of the input). Used by the fuzz target and the test of its findings.
+// Edits of a text as bytes: two for the place, one for the number of bytes to remove, one for the insertion (a piece
+// of syntax by number, or that many bytes of the input). Before them may be the text to start from, of any kind, and
+// kBehindText; else it is the module of the tests. Used by the fuzz target and the test of its findings.
 #pragma once
 
 #include "frontend/document_check.h"
@@ -7,6 +8,8 @@
 namespace rldb::fuzz {
 
 inline constexpr int kMaxEdits = 24;
+inline constexpr std::string_view kBehindText("\0edits\0", 7);
+inline constexpr std::size_t kMaxText = 12 << 10;
 inline constexpr std::string_view kPieces[] = {
     "(",
     ")",
@@ -69,9 +72,13 @@ class Input {
 
 // Empty, or how the document differs from a fresh parse of its text.
 inline std::string apply_edits(const std::uint8_t* data, std::size_t size) {
-  Input input(data, size);
+  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  const std::size_t behind = bytes.find(kBehindText);
+  std::string start(behind == bytes.npos ? frontend::testing::kModule : bytes.substr(0, std::min(behind, kMaxText)));
+  const std::size_t skipped = behind == bytes.npos ? 0 : behind + kBehindText.size();
+  Input input(data + skipped, size - skipped);
   source::SourceManager sources;
-  frontend::Document document(sources, "test.py", std::string(frontend::testing::kModule));
+  frontend::Document document(sources, "test.py", std::move(start));
   for (int i = 0; i < kMaxEdits && !input.empty(); ++i) {
     const auto length = static_cast<std::uint32_t>(document.text().size());
     const std::uint32_t begin = (input.byte() | input.byte() << 8U) % (length + 1);

@@ -492,6 +492,31 @@ void check_resume_of_loop(const std::string& program) {
   check(p.says("kept\r", "\r\n42"), "with its values", p.terminal.said());
 }
 
+// ^C in one burst with an entry that does not end: it is interrupted, whether it could begin or not, and what is typed
+// behind that is the next entry's.
+void check_burst(const std::string& program) {
+  Folder home;
+  std::ofstream(home.path() + "/loop.py")
+      << "from tvm.script import tirx as T\n\n@T.prim_func\ndef long(A: T.Buffer((1,), \"float32\")):\n"
+         "    for i, j in T.grid(1000000000, 1000000000):\n        A[0] = A[0] * T.float32(0.5) + A[0]\n";
+  Prompt p(program, home.path(), {"loop.py"});
+  p.says(":engine eval\r", "engine: eval");
+  for (int i = 0; i < 5; ++i) {
+    p.terminal.forget();
+    p.terminal.send(":run long\r\x03");
+    check(p.terminal.wait_for("interrupted", 15) && p.terminal.wait_for_after("interrupted", "rldb", 15),
+          "^C directly behind an entry interrupts it", p.terminal.said());
+    const std::string number = std::to_string(6300 + i);
+    p.terminal.forget();
+    p.terminal.send(":run long\rdropped\r\x03R.const(" + number + ")\r");
+    check(p.terminal.wait_for("interrupted", 15) && p.terminal.wait_for_after("interrupted", "\r\n" + number, 15),
+          "and takes back what was typed before it, not what is typed after it", p.terminal.said());
+    p.terminal.wait_for_after("\r\n" + number, "rldb", 15);
+  }
+  check(p.says("\033[A\033[A\r\x03", "interrupted"), "an entry that was taken back is in the history",
+        p.terminal.said());
+}
+
 // Journals of killed sessions do not pile up.
 void check_many_killed(const std::string& program) {
   Folder home;
@@ -602,6 +627,7 @@ void check_all(const std::string& rldb) {
   check_resume(rldb);
   check_drop(rldb);
   check_resume_of_loop(rldb);
+  check_burst(rldb);
   check_many_killed(rldb);
   check_hostile_text(rldb);
   check_slow_terminal(rldb);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <string>
+#include <tuple>
 
 #include "frontend/cst/copy_rows.h"
 #include "frontend/cst/indentation.h"
@@ -250,20 +251,43 @@ bool is_cut_at(const std::optional<std::vector<Statement>>& statements, std::uin
                                    [&](const Statement& s) { return s.cut && s.begin == begin; });
 }
 
+// Whether each statement that was cut out parses together with those around it: then the grammar may have no error to
+// find in the text as it is.
+bool joins_all(const std::vector<Statement>& statements, const Parses& parses) {
+  const auto joins = [&](std::size_t i, std::size_t before, std::size_t behind) {
+    if (i < before || i + behind >= statements.size()) return false;
+    return parses(statements[i - before].begin, statements[i + behind].end);
+  };
+  bool any = false;
+  for (std::size_t i = 0; i < statements.size(); ++i) {
+    if (!statements[i].cut) continue;
+    any = true;
+    if (!joins(i, 0, 1) && !joins(i, 1, 0) && !joins(i, 1, 1) && !joins(i, 0, 2)) return false;
+  }
+  return any;
+}
+
 // Reads a text with errors. `tree`: its tree, if it was read from the beginning. `before`: a reading without errors
 // left, to start from. `header`: the text was not read as it is, because of what looks like a header there.
 Reading read_damaged(TSParser* parser, std::string_view text, const KnownText& known, TreePtr tree,
                      const Reading* before, std::optional<std::uint32_t> header) {
   Reading r;
   r.cut_out.text = text;
-  r.statements = find_statements(text, by_itself(text), known);
-  if (before && header && !is_cut_at(r.statements, *header)) {
+  const Parses parses = by_itself(text);
+  r.statements = find_statements(text, parses, known);
+  std::vector<std::uint32_t> lone_headers;
+  const std::vector<Misplaced> misplaced = find_misplaced(text, &lone_headers);
+  // A text that is opened is read as it is first. One that had damage before is not, unless that may succeed.
+  const bool may_be_sound =
+      !tree && misplaced.empty() && lone_headers.empty() && r.statements && joins_all(*r.statements, parses);
+  if ((before && header && !is_cut_at(r.statements, *header)) || may_be_sound) {
     Reading sound;
-    sound.tree = parse_changed(parser, before->tree.get(), before->tree_text(), text);
+    sound.tree = before ? parse_changed(parser, before->tree.get(), before->tree_text(), text)
+                        : parse_text(parser, nullptr, text);
     sound.cut_out.text = text;
     if (!holds_error(sound.tree)) return sound;
   }
-  if (r.statements) cut_misplaced(text, find_misplaced(text), *r.statements);
+  if (r.statements) cut_misplaced(text, misplaced, *r.statements);
   if (r.statements)
     std::copy_if(r.statements->begin(), r.statements->end(), std::back_inserter(r.cut_out.statements),
                  [](const Statement& s) { return s.cut; });
@@ -446,6 +470,31 @@ std::optional<std::uint32_t> unfinished_header(const LiveTree::Edit& edit, std::
   return first != headers.end() && *first <= edit.new_end ? std::optional(*first) : std::nullopt;
 }
 
+// The same placeholder may stand for statements that were cut out for different reasons, whose trees differ.
+void cover_changed_cuts(const std::vector<Statement>& before, const std::vector<Statement>& now,
+                        const LiveTree::Edit& edit, LiveTree::Changed& changed) {
+  const auto cover = [&](std::uint32_t begin, std::uint32_t end) {
+    changed = {std::min(changed.begin, begin), std::max(changed.end, end)};
+  };
+  const auto moved = [&](std::uint32_t at) {
+    return at >= edit.old_end ? at - edit.old_end + edit.new_end : std::min(at, edit.new_end);
+  };
+  const auto kind = [](const Statement& s) {
+    return std::tuple(s.header, s.sound, s.unfinished, s.echo, s.blanked, s.misplaced, s.joined);
+  };
+  std::size_t at = 0;
+  for (const Statement& s : before) {
+    const std::uint32_t begin = moved(s.begin), end = moved(s.end);
+    for (; at < now.size() && now[at].begin < begin; ++at) cover(now[at].begin, now[at].end);
+    const bool same = at < now.size() && now[at].begin == begin && now[at].end == end && kind(now[at]) == kind(s);
+    if (same)
+      ++at;
+    else
+      cover(begin, std::max(begin, end));
+  }
+  for (; at < now.size(); ++at) cover(now[at].begin, now[at].end);
+}
+
 }  // namespace
 
 LiveTree::Changed LiveTree::edit(const Edit& edit, std::string_view text) {
@@ -494,6 +543,7 @@ LiveTree::Changed LiveTree::edit(const Edit& edit, std::string_view text) {
   } else {
     const TSInputEdit d = difference(old.tree_text(), now.tree_text());
     changed = {std::min(changed.begin, d.start_byte), std::max(changed.end, d.new_end_byte)};
+    cover_changed_cuts(old.cut_out.statements, now.cut_out.statements, edit, changed);
   }
   impl_->reading = std::move(now);
   return changed;
@@ -569,15 +619,24 @@ std::vector<LiveTree::Part> LiveTree::parts(const Part& of_class) const {
   return ts_node_is_null(body) ? std::vector<Part>() : parts_in(body, impl_->grammar);
 }
 
-std::optional<std::vector<std::uint32_t>> LiveTree::damaged_statements() const {
+std::optional<std::vector<LiveTree::DamagedStatement>> LiveTree::damaged_statements() const {
   if (ts_node_has_error(impl_->root())) return std::nullopt;
-  std::vector<std::uint32_t> begins;
-  for (const Statement& s : impl_->reading.cut_out.statements) begins.push_back(s.begin);
-  return begins;
+  std::vector<DamagedStatement> damaged;
+  for (const Statement& s : impl_->reading.cut_out.statements) damaged.push_back({s.begin, s.end, s.misplaced});
+  return damaged;
 }
 
 bool LiveTree::has_error() const {
   return !impl_->reading.cut_out.statements.empty() || ts_node_has_error(impl_->root());
+}
+
+bool LiveTree::has_deep_lines() const {
+  const auto any_deep = [](const std::vector<Part>& parts) {
+    return std::any_of(parts.begin(), parts.end(), [](const Part& p) { return p.kind == Kind::UnexpectedIndent; });
+  };
+  const std::vector<Part> of_file = parts();
+  return any_deep(of_file) || std::any_of(of_file.begin(), of_file.end(),
+                                          [&](const Part& p) { return p.kind == Kind::Module && any_deep(parts(p)); });
 }
 
 bool LiveTree::has_cut_header(std::uint32_t begin, std::uint32_t end) const {

@@ -97,8 +97,14 @@ class LiveTree {
   };
   std::vector<Part> parts() const;
   std::vector<Part> parts(const Part& of_class) const;
-  // Where the statements begin that were cut out; nullopt: the tree has errors besides.
-  std::optional<std::vector<std::uint32_t>> damaged_statements() const;
+  // Whether lines of the file, or of a class there, are too deep, beside what the functions hold.
+  bool has_deep_lines() const;
+  // The statements that were cut out; nullopt: the tree has errors besides.
+  struct DamagedStatement {
+    std::uint32_t begin = 0, end = 0;
+    bool misplaced = false;  // its own indentation is another one than where it is read
+  };
+  std::optional<std::vector<DamagedStatement>> damaged_statements() const;
   // The subtree of that node alone; empty when there is none, or when known statements are not where they
   // were.
   Tree copy_node(source::FileId file, Kind kind, std::uint32_t begin, const TreeOptions& options = {}) const;

@@ -6,6 +6,8 @@
 #include <array>
 #include <cctype>
 
+#include "rldb/support/python_keyword.h"
+
 namespace rldb::frontend::cst {
 
 std::size_t skip_string(std::string_view text, std::size_t i, std::size_t end, bool& open) {
@@ -167,6 +169,29 @@ bool may_go_on(std::string_view line) {
   if (line.empty() || !is_word_byte(line[0]) || is_string_prefix(line, 0, line.size())) return true;
   const std::string_view word = first_word(line);
   return word == "import" || joins_values(word);
+}
+
+bool is_plain_line(std::string_view statement) {
+  if (statement.find('\n') != std::string_view::npos) return false;
+  std::size_t behind = std::string_view::npos;  // the last word
+  for (std::size_t at = 0; at < statement.size();) {
+    if (!is_word_byte(statement[at])) {
+      ++at;
+      continue;
+    }
+    const std::size_t begin = at;
+    while (at < statement.size() && is_word_byte(statement[at])) ++at;
+    const std::string_view word = statement.substr(begin, at - begin);
+    const bool is_first = begin == 0, is_number = word[0] >= '0' && word[0] <= '9';
+    const bool is_value = word == "None" || word == "True" || word == "False";
+    if (support::is_python_keyword(word) && !is_value && !(is_first && word == "return")) return false;
+    if (is_number && word.find_first_not_of("0123456789e_") != std::string_view::npos) return false;
+    const bool adjacent = behind != std::string_view::npos &&
+                          statement.substr(behind, begin - behind).find_first_not_of(" \t") == std::string_view::npos;
+    if (adjacent && statement.substr(0, behind) != "return") return false;
+    behind = at;
+  }
+  return true;
 }
 
 }  // namespace rldb::frontend::cst

@@ -27,6 +27,9 @@ bool joins_values(std::string_view word);                                      /
 bool begins_block(std::string_view line);
 
 std::string_view first_word(std::string_view line);
+// A statement of one line in which no keyword but `return` and no words side by side are left for the grammar to
+// understand: if it finds no error there, there is none.
+bool is_plain_line(std::string_view statement);
 // Headers that continue the statement of the block above: `else`.
 bool is_part(std::string_view word);
 // Whether a part may stand below a block whose header begins with a word.

@@ -13,6 +13,7 @@
 #include <optional>
 
 #include "rldb/source/diagnostic_entry.h"
+#include "rldb/source/diagnostic_limit.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/file.h"
 #include "rldb/ui/prompt/editor_hooks.h"
@@ -231,6 +232,11 @@ int run_loop(LineEditor& editor, Repl& repl, ScreenConsole& console, const LineE
       return 128 + (SessionSignals::ended_by() != 0 ? SessionSignals::ended_by() : SIGHUP);
     }
     if (read.kind == LineResult::Kind::Cancelled) continue;
+    if (read.kind == LineResult::Kind::TakenBack) {
+      if (read.typed && !trim(read.text).empty()) remember(editor, hooks.clean(read.text), repl);
+      (void)repl.fail(source::message(diag::Interrupted));
+      continue;
+    }
     try {
       if (execute_read(read, editor, repl, console, hooks) == Status::Quit) return repl.exit_code();
     } catch (const support::Cancelled&) {

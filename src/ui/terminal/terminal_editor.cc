@@ -68,6 +68,7 @@ class TerminalEditor : public LineEditor {
     feed(take_typed_ahead());
     if (!result_) show();
     while (!result_) step(signals);
+    if (result_->kind == LineResult::Kind::Entry) take_rest();
     return std::move(*result_);
   }
 
@@ -204,6 +205,23 @@ class TerminalEditor : public LineEditor {
   void end(LineResult::Kind kind) {
     finish();
     result_ = {kind, kind == LineResult::Kind::Entry ? editor_.text() : std::string(), editor_.typed()};
+  }
+
+  // Keys that are there when the entry ends are the next one's, unless a ^C is among them: as in any terminal, that
+  // takes back what was typed before it. It is looked for while it is a key: later, when it is a signal, this one would
+  // be nobody's. A shell command is given its keys by the terminal.
+  void take_rest() {
+    constexpr std::size_t kMost = 4096;  // what a terminal holds
+    const std::size_t first = result_->text.find_first_not_of(" \t");
+    if (first != std::string::npos && result_->text[first] == '!') return;
+    std::string& rest = typed_ahead();
+    char c = 0;
+    for (std::size_t i = 0; i < kMost && input_waits() && read_byte(c); ++i) {
+      rest += c;
+      if (!InterruptAsKey::is(c)) continue;
+      rest.clear();
+      result_->kind = LineResult::Kind::TakenBack;
+    }
   }
 
   void edit_in_editor() {

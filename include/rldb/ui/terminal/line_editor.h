@@ -66,9 +66,9 @@ struct LineEditorHooks {
 };
 
 struct LineResult {
-  // ^C cancels the entry; ^D on an empty line ends the input; Terminated: a signal asked the session to end, or the
-  // terminal was closed.
-  enum class Kind { Entry, Cancelled, End, Terminated } kind = Kind::Entry;
+  // ^C cancels the entry; TakenBack: one that was typed behind the entry, before that could begin; ^D on an empty line
+  // ends the input; Terminated: a signal asked the session to end, or the terminal was closed.
+  enum class Kind { Entry, Cancelled, TakenBack, End, Terminated } kind = Kind::Entry;
   std::string text;
   bool typed = true;  // false: a letter in single-key mode produced it
 };

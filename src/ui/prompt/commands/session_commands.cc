@@ -8,6 +8,7 @@
 #include "rldb/ops/op_info.h"
 #include "rldb/passes/pass.h"
 #include "rldb/source/diagnostic_command.h"
+#include "rldb/source/diagnostic_debug.h"
 #include "rldb/source/diagnostic_entry.h"
 #include "rldb/source/diagnostic_file.h"
 #include "rldb/source/diagnostic_missing.h"
@@ -208,6 +209,30 @@ static std::optional<std::pair<std::string_view, std::string_view>> assignment_o
   return std::pair(target, trim(rest.substr(at + 1)));
 }
 
+// Targets that only a stopped run has: `var x = 1`, `x[0] = 1`, the name of a value.
+static std::optional<std::string_view> target_without_run(Repl& repl, std::string_view rest) {
+  constexpr std::string_view kVar = "var ";
+  const bool forced = rest.starts_with(kVar);
+  if (forced) rest = trim(rest.substr(kVar.size()));
+  const auto at = rest.find('=');
+  if (at == std::string_view::npos || rest.substr(at).starts_with("==")) return std::nullopt;
+  const std::string_view target = trim(rest.substr(0, at));
+  if (forced || target.ends_with(']') || repl.session().find_value(target)) return target;
+  return std::nullopt;
+}
+
+static Status refuse_without_run(Repl& repl, std::string_view target) {
+  source::Message m = source::message(diag::NotStopped);
+  const std::string_view name = target.substr(0, target.find('['));
+  if (repl.session().find_value(name))
+    m.hint = fmt::format(
+        "`:set {} = ...` changes a value of a stopped run; `{} = ...` gives a value of the session anew", target, name);
+  else
+    m.hint =
+        fmt::format("`:set {} = ...` changes a value of a stopped run: `:run` or `:start` a function first", target);
+  return repl.fail(std::move(m));
+}
+
 static Status assign(Repl& repl, std::string_view target, std::string_view expression) {
   source::Diagnostics diagnostics;
   const auto done = repl.debugger().assign(target, expression, repl.frame(), diagnostics);
@@ -251,6 +276,7 @@ Status command_Set(Repl& repl, std::string_view rest) {
     if (o.set(repl, value)) return Status::Good;
     return repl.fail(source::message(diag::BadOption, value, name).with_hint(fmt::format("values: {}", o.values)));
   }
+  if (const auto target = target_without_run(repl, rest)) return refuse_without_run(repl, *target);
   std::vector<std::string_view> names;
   for (const Option& o : options()) names.push_back(o.name);
   source::Message m = source::message(diag::NoSuchThing, "option", name);
