@@ -160,6 +160,19 @@ PassBisection bisect_passes(VersionOracle& oracle, pipeline::ModuleRef module,
   return out;
 }
 
+PassBisection bisect_on_these_inputs(session::Session& session, const ir::Module* module, const Question& question) {
+  PassBisection out;
+  const auto passes = passes::parse_pipeline(question.passes);
+  if (!passes.ok()) {
+    out.why = passes.error().text;
+    return out;
+  }
+  Oracle oracle(session, question);
+  out = bisect_passes(oracle, module, *passes);
+  out.comparison = compare_sides(session, oracle, out);
+  return out;
+}
+
 PassBisection bisect_passes(session::Session& session, const ir::Module* module, const Question& question,
                             const BisectProgress& progress, support::Ranks* ranks) {
   PassBisection out;

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "repro/bisect/search_passes.h"
 #include "repro/borrow.h"
 #include "repro/fuzz/gather.h"
 #include "repro/fuzz/mutate.h"
@@ -74,7 +75,7 @@ class Fuzzer {
     bool compared = false;
     for (const std::int64_t dim : dims()) {
       session_.options().default_dim = dim;
-      const PassBisection b = bisect_passes(session_, module, question());
+      const PassBisection b = bisect_on_these_inputs(session_, module, question());
       if (b.verdict == PassBisection::Verdict::Found && is_about_options(b.symptom)) {
         out_.wrong_option = b.symptom.text;
         return;
@@ -132,7 +133,7 @@ class Fuzzer {
     if (b.symptom.kind != SymptomKind::Values) return true;
     const Borrow borrow(session_);
     session_.options().seed ^= kOtherInputs;
-    const PassBisection again = bisect_passes(session_, module, question());
+    const PassBisection again = bisect_on_these_inputs(session_, module, question());
     return again.verdict == PassBisection::Verdict::Found && again.index == b.index;
   }
 
