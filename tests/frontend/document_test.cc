@@ -762,5 +762,23 @@ TEST_CASE("an `else` with its block on its line is one wherever it was met befor
   for (int i = 0; i < 3; ++i) CHECK_FALSE(Document(sources, "test.py", text).diagnostics().has_errors());
 }
 
+TEST_CASE("an edit below a damaged function whose decorator has an error") {
+  const std::string text = R"(@R.function(private=rim)
+def func func(x: R.Tensor(ndim=1, dtype="float32")):
+    n = T.int64()
+    i: R.Prim("int32") = 2
+    u: R.Prim("uint8") = 3
+    z = R.add(x, x)
+)";
+  source::SourceManager sources;
+  Document document(sources, "test.py", text);
+  CHECK(difference(document, sources) == "");
+  const auto place = static_cast<std::uint32_t>(text.find("= 3") + 2);
+  REQUIRE(document.edit(place, place + 1, ""));
+  CHECK(difference(document, sources) == "");
+  REQUIRE(document.edit(place, place, "3"));
+  CHECK(difference(document, sources) == "");
+}
+
 }  // namespace
 }  // namespace rldb::frontend

@@ -792,7 +792,7 @@ ParseResult read_file(Reader& r, const cst::Tree& tree) {
   if (!saw_class && !lone.members.empty()) {
     bool broken = false;
     out.module = build_module(r, lone, broken, out.gaps);
-    if (lone.members.size() == 1)
+    if (lone.members.size() == 1 && !lone.members.front().damaged_header)
       out.check_well_formed = read_function_options(r, lone.members.front().node).check_well_formed;
   }
   r.module = nullptr;
