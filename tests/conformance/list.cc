@@ -98,6 +98,7 @@ void add_agreements(std::vector<Case>& cases) {
     c.kind = Kind::Agree;
     c.name = "agree/" + name;
     c.group = "agree " + name.substr(0, name.find('/'));
+    c.patience = 3;  // a whole lowering, each pass compared
     cases.push_back(std::move(c));
   }
 }
