@@ -376,9 +376,9 @@ const ir::Var* CodeMap::overwritten_by(const ir::Binding* b) const {
   return i < 0 || std::size_t(i) >= args->items.size() ? nullptr : ir::as<ir::Var>(args->items[std::size_t(i)]);
 }
 
-bool CodeMap::overwrites(std::string_view function) const {
-  return std::any_of(bindings_.begin(), bindings_.end(), [&](const UserBinding& b) {
-    const auto* call = b.function == function && b.binding ? ir::as<ir::Call>(b.binding->value) : nullptr;
+bool CodeMap::overwrites() const {
+  return std::any_of(bindings_.begin(), bindings_.end(), [](const UserBinding& b) {
+    const auto* call = b.binding ? ir::as<ir::Call>(b.binding->value) : nullptr;
     const auto* op = call ? ir::as<ir::Op>(call->callee) : nullptr;
     return op && (op->name == op::CallTirInplace || op->name == op::CallInplacePacked);
   });

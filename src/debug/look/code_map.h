@@ -88,8 +88,8 @@ class CodeMap {
   const ir::Var* alias_of(const ir::Var* v) const;
   // That variable of a kernel's result in place; null: it is none.
   const ir::Var* overwritten_by(const ir::Binding* b) const;
-  // Has the function bindings that work in place?
-  bool overwrites(std::string_view function) const;
+  // Has the program bindings that work in place? A callee may overwrite what its caller holds.
+  bool overwrites() const;
   // Behind the last instruction of a function that computes the binding; -1: there is none.
   Pc computed_at(int binding, FunctionIndex function) const;
   bool has_variable(FunctionIndex function, std::uint32_t variable) const;

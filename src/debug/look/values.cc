@@ -159,7 +159,7 @@ Result<Value> ValueFinder::value_of_binding(int binding) {
   if (now == BindingReach::Perhaps || (has_variable && !map_.was_executed(binding, frame().pc)))
     return support::Failure(not_computed(binding));
   if (auto value = overwritten(binding)) return *std::move(value);
-  if (!may_go_back_ && map_.computed_at(binding, frame().function) >= 0 && map_.overwrites(b.function))
+  if (!may_go_back_ && map_.computed_at(binding, frame().function) >= 0 && map_.overwrites())
     return runtime::fail(
         ErrorKind::Raised,
         fmt::format("`{}` is not kept by what runs, and its operands may have been overwritten since", b.name));

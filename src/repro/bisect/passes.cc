@@ -160,21 +160,10 @@ PassBisection bisect_passes(VersionOracle& oracle, pipeline::ModuleRef module,
   return out;
 }
 
-PassBisection bisect_on_these_inputs(session::Session& session, const ir::Module* module, const Question& question) {
-  PassBisection out;
-  const auto passes = passes::parse_pipeline(question.passes);
-  if (!passes.ok()) {
-    out.why = passes.error().text;
-    return out;
-  }
-  Oracle oracle(session, question);
-  out = bisect_passes(oracle, module, *passes);
-  out.comparison = compare_sides(session, oracle, out);
-  return out;
-}
+namespace {
 
-PassBisection bisect_passes(session::Session& session, const ir::Module* module, const Question& question,
-                            const BisectProgress& progress, support::Ranks* ranks) {
+PassBisection bisect(session::Session& session, const ir::Module* module, const Question& question,
+                     const BisectProgress& progress, support::Ranks* ranks, bool on_other_inputs) {
   PassBisection out;
   const auto passes = passes::parse_pipeline(question.passes);
   if (!passes.ok()) {
@@ -185,21 +174,31 @@ PassBisection bisect_passes(session::Session& session, const ir::Module* module,
   const auto start = CpuClock::now();
   out = bisect_passes(oracle, module, *passes, progress, ranks);
   out.comparison = compare_sides(session, oracle, out);
-  if (ranks && ranks->rank() > 0) return out;
-  if (auto found = search_inputs(session, oracle, module, *passes, CpuClock::now() - start, out, progress)) {
-    // The same question on these inputs, for the rewrite.
-    Question again = question;
-    again.values = found->values;
-    Oracle on_these(session, again);
-    PassBisection b = again.values.empty() ? PassBisection() : bisect_passes(on_these, module, *passes, progress);
-    if (b.verdict != PassBisection::Verdict::Found) return std::move(*found);
-    b.comparison = compare_sides(session, on_these, b);
-    b.tried = found->tried;
-    b.notes = found->notes;
-    b.values = found->values;
-    return b;
-  }
-  return out;
+  if (!on_other_inputs || (ranks && ranks->rank() > 0)) return out;
+  auto found = search_inputs(session, oracle, module, *passes, CpuClock::now() - start, out, progress);
+  if (!found) return out;
+  // The same question on these inputs, for the rewrite.
+  Question again = question;
+  again.values = found->values;
+  Oracle on_these(session, again);
+  PassBisection b = again.values.empty() ? PassBisection() : bisect_passes(on_these, module, *passes, progress);
+  if (b.verdict != PassBisection::Verdict::Found) return std::move(*found);
+  b.comparison = compare_sides(session, on_these, b);
+  b.tried = found->tried;
+  b.notes = found->notes;
+  b.values = found->values;
+  return b;
+}
+
+}  // namespace
+
+PassBisection bisect_on_these_inputs(session::Session& session, const ir::Module* module, const Question& question) {
+  return bisect(session, module, question, {}, nullptr, false);
+}
+
+PassBisection bisect_passes(session::Session& session, const ir::Module* module, const Question& question,
+                            const BisectProgress& progress, support::Ranks* ranks) {
+  return bisect(session, module, question, progress, ranks, true);
 }
 
 }  // namespace rldb::repro
