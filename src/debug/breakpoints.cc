@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
+#include <set>
 #include <utility>
 
 #include "debug/impl.h"
@@ -204,15 +205,34 @@ Debugger::Impl::Resolved Debugger::Impl::resolve_line(std::string_view file, std
   return r;
 }
 
+// A function that is bound in another one, by the name that it has there.
+static bool is_local_function(const CodeMap& map, int binding, std::string_view name) {
+  if (binding < 0 || map.binding(binding).name != name) return false;
+  const ir::Binding* b = map.binding(binding).binding;
+  return b && ir::isa<ir::Function>(b->value);
+}
+
+// Those that start in a function: also of one that was lifted out of the function in which they are written.
+static std::set<int> starting_in(const CodeMap& map, FunctionIndex function) {
+  std::set<int> found;
+  if (function < 0) return found;
+  const bytecode::FunctionEntry& f = map.executable().functions[std::size_t(function)];
+  for (Pc pc = f.start; f.kind == FunctionKind::Bytecode && pc < f.end; ++pc)
+    if (map.starts().test(pc)) found.insert(map.group_of(pc).begin(), map.group_of(pc).end());
+  return found;
+}
+
 Debugger::Impl::Resolved Debugger::Impl::resolve_binding(std::string_view function, std::string_view name,
                                                          const CodeMap& map) const {
   Resolved r;
   std::vector<std::string> names;
   bool function_known = false;
   int last = -1;  // of that name
+  const FunctionIndex f = map.executable().find_function(function);
+  const std::set<int> inside = starting_in(map, f);
   for (std::size_t i = 0; i < map.bindings().size(); ++i) {
     const UserBinding& b = map.bindings()[i];
-    if (b.function != function) continue;
+    if (b.function != function && !is_local_function(map, b.owner, function) && !inside.contains(int(i))) continue;
     function_known = true;
     names.push_back(b.name);
     if (b.name != name) continue;
@@ -221,7 +241,6 @@ Debugger::Impl::Resolved Debugger::Impl::resolve_binding(std::string_view functi
   }
   if (!r.sites.empty()) return r;
   // The variable in an executable without that detail, or in code made by a pass.
-  const FunctionIndex f = map.executable().find_function(function);
   if (f >= 0 && map.executable().functions[std::size_t(f)].kind == FunctionKind::Bytecode) {
     function_known = true;
     const bytecode::FunctionEntry& entry = map.executable().functions[std::size_t(f)];

@@ -22,6 +22,7 @@ struct NameMoment {
   Pc by = -1;           // the instruction that bound it; -1: passed
   std::string instruction;
   bytecode::RegName reg = -1;              // still holding it; -1: the register was freed
+  std::string memory_of;                   // it has no register: the variable whose memory a call in place wrote
   std::optional<std::uint64_t> last_used;  // before that time; none: still held, or not known
 };
 struct NameHistory {

@@ -73,6 +73,7 @@ CodeMap::CodeMap(std::shared_ptr<const session::Build> build, session::Session& 
       collect(entry.name, f->body, 0);
     }
     map_instructions();
+    leave_out_entries();
     widen_groups();
   } else {
     map_locations();
@@ -165,7 +166,7 @@ std::vector<int> CodeMap::by_provenance(std::uint32_t a, std::uint32_t b) const 
       if (std::find(found.begin(), found.end(), it->second) == found.end()) found.push_back(it->second);
       continue;
     }
-    if (queue.size() > kMaxOrigins) continue;
+    if (queue.size() > kMaxOrigins || parameters_.contains(queue[i])) continue;
     for (const std::uint32_t id : origins.get(queue[i]))
       if (std::find(queue.begin(), queue.end(), id) == queue.end()) queue.push_back(id);
   }
@@ -182,6 +183,10 @@ int CodeMap::group(std::vector<int> bindings) {
 
 void CodeMap::map_instructions() {
   const bytecode::Executable& exe = executable();
+  for (std::size_t f = 0; f < exe.functions.size(); ++f)
+    if (const bytecode::FunctionDebug* debug = exe.debug.function(FunctionIndex(f)))
+      for (const bytecode::VariableRange& v : debug->variables)
+        if (v.is_parameter && v.node != 0) parameters_.insert(v.node);
   std::map<std::pair<std::uint32_t, std::uint64_t>, int> spans;
   auto key = [](source::Span s) { return std::pair(s.file.value, (std::uint64_t(s.begin) << 32) | s.end); };
   for (std::size_t i = 0; i < bindings_.size(); ++i)
@@ -194,6 +199,21 @@ void CodeMap::map_instructions() {
     if (found.empty() && debug->span)
       if (const auto it = spans.find(key(debug->span)); it != spans.end()) found.push_back(it->second);
     group_of_[std::size_t(pc)] = group(std::move(found));
+  }
+}
+
+// The code with which a lifted function begins comes from the binding of the local function. That binding makes the
+// closure, where the function is written: it is not done again in each call.
+void CodeMap::leave_out_entries() {
+  std::map<FunctionIndex, std::unordered_set<int>> owners;  // of the bindings that a function has code for
+  for (std::size_t pc = 0; pc < group_of_.size(); ++pc)
+    for (const int b : group_of(Pc(pc))) owners[functions_[pc]].insert(binding(b).owner);
+  for (std::size_t pc = 0; pc < group_of_.size(); ++pc) {
+    const std::vector<int>& all = group_of(Pc(pc));
+    if (all.size() != 1) continue;
+    const UserBinding& b = binding(all.front());
+    const bool local = b.binding && ir::isa<ir::Function>(b.binding->value) && b.function != function_name(Pc(pc));
+    if (local && owners[functions_[pc]].contains(all.front())) group_of_[pc] = 0;
   }
 }
 

@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "rldb/debug/debugger.h"
@@ -115,6 +116,7 @@ class CodeMap {
   std::vector<int> by_provenance(std::uint32_t a, std::uint32_t b) const;
   int group(std::vector<int> bindings);
   void map_instructions();
+  void leave_out_entries();
   void widen_groups();
   void map_locations();
   void mark_starts();
@@ -144,6 +146,8 @@ class CodeMap {
   std::unordered_map<std::uint32_t, int> by_node_;
   std::unordered_map<std::uint32_t, const ir::Var*> user_variables_;  // parameters and bound variables
   std::unordered_map<std::uint32_t, int> by_variable_;                // bindings by the variable's id
+  // Of the functions as they are run: code for one, such as its check, is not code for the variable it comes from.
+  std::unordered_set<std::uint32_t> parameters_;
   std::vector<ir::ModuleEntry> written_;
   mutable const ir::Module* written_module_ = nullptr;
   std::vector<FunctionIndex> functions_;

@@ -117,6 +117,11 @@ InlinedCalls::Dimension InlinedCalls::dimension(const ir::Var* symbol) const {
   return {};
 }
 
+int InlinedCalls::call_here() const {
+  const Chain chain = at_place();
+  return chain.empty() ? -1 : chain.front();
+}
+
 std::string InlinedCalls::place(int binding) const {
   const std::string& function = map_.binding(binding).function;
   const Chain chain = chosen(function);

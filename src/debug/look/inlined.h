@@ -33,6 +33,8 @@ class InlinedCalls {
     std::size_t dimension = 0;
   };
   Dimension dimension(const ir::Var* symbol) const;
+  // The call, in the function that runs, behind which the place is; -1: none.
+  int call_here() const;
   // `block, inlined at y`
   std::string place(int binding) const;
 

@@ -218,6 +218,26 @@ std::vector<std::string> lines_of(const std::vector<CauseStep>& steps) {
   return lines;
 }
 
+// The name of a result that a kernel wrote over its argument has no register.
+static void add_results_in_place(const Debugger::Impl& d, const CodeMap& map, std::size_t index, NameHistory& history) {
+  const vm::Frame& f = d.run->machine().frames()[index];
+  for (const int i : map.find_bindings(map.function_name(f.pc), history.name, -1)) {
+    const ir::Binding* b = map.binding(i).binding;
+    const ir::Var* memory = b ? map.overwritten_by(b) : nullptr;
+    const Pc after = memory ? map.computed_at(i, f.function) : -1;
+    const auto bound = after < 0       ? std::nullopt
+                       : after == f.pc ? std::optional(d.run->time())
+                                       : d.latest_time(after, index);
+    if (!bound) continue;
+    NameMoment moment;
+    moment.time = *bound;
+    moment.by = after - 1;
+    moment.instruction = bytecode::instruction_text(map.executable(), moment.by);
+    moment.memory_of = memory->name;
+    history.moments.push_back(std::move(moment));
+  }
+}
+
 NameHistory Debugger::when(std::string_view name, int frame, source::Diagnostics& out) const {
   const Impl& d = *impl_;
   NameHistory history{std::string(name), {}, {}};
@@ -245,6 +265,7 @@ NameHistory Debugger::when(std::string_view name, int frame, source::Diagnostics
       moment.last_used = v.range->end == f.pc ? std::optional(d.run->time()) : d.latest_time(v.range->end, index);
     history.moments.push_back(std::move(moment));
   }
+  if (history.moments.empty()) add_results_in_place(d, map, index, history);
   if (!history.moments.empty()) return history;
   ValueFinder finder(d, d.run->machine(), map, index, d.part, true);
   auto value = finder.find(name);
@@ -262,7 +283,9 @@ std::vector<std::string> lines_of(const NameHistory& history) {
     lines.push_back(m.passed
                         ? fmt::format("{}: passed at time {}", history.name, m.time)
                         : fmt::format("{}: bound at time {} by *{} {}", history.name, m.time, m.by, m.instruction));
-    if (m.reg >= 0)
+    if (!m.memory_of.empty())
+      lines.push_back(fmt::format("  in the memory of {}", m.memory_of));
+    else if (m.reg >= 0)
       lines.push_back(fmt::format("  in register %{} since", m.reg));
     else
       lines.push_back(m.last_used ? fmt::format("  last used before time {}", *m.last_used)

@@ -109,9 +109,8 @@ Result<Value> ValueFinder::find(std::string_view name) {
   }
   if (auto value = inlined_value(name)) return *std::move(value);
   // At a place of an inlined function: a name of the function that it was inlined into.
-  for (const int i : map_.find_bindings(map_.function_name(frame().pc), name, here_))
-    if (map_.binding(i).binding)
-      if (auto value = in_register(map_.binding(i).binding->var->id)) return *std::move(value);
+  for (const int i : map_.find_bindings(map_.function_name(frame().pc), name, inlined().call_here()))
+    if (map_.binding(i).binding && map_.binding(i).function != function()) return value_of_binding(i);
   if (binding >= 0) return support::Failure(not_computed(binding));
   return runtime::fail(ErrorKind::UnknownFunction, fmt::format("`{}` has no value here", name));
 }
@@ -120,9 +119,12 @@ BindingReach ValueFinder::reached(int binding) const {
   const UserBinding& b = map_.binding(binding);
   if (b.function != map_.function_name(frame().pc) && inlined().contains(binding))
     return inlined().is_reached(binding) ? BindingReach::Yes : BindingReach::No;
-  if (here_ < 0 || b.function != function()) return BindingReach::No;
+  // At a place of an inlined function: the call that was inlined is where its caller is.
+  const bool callers = here_ >= 0 && b.function != function() && b.function == map_.function_name(frame().pc);
+  const int here = callers ? inlined().call_here() : here_;
+  if (here < 0 || (b.function != function() && !callers)) return BindingReach::No;
   if (at_end_) return b.owner < 0 ? BindingReach::Yes : BindingReach::Perhaps;
-  return map_.reached(binding, here_);
+  return map_.reached(binding, here);
 }
 
 int ValueFinder::nearest(const std::vector<int>& same) const {
@@ -294,20 +296,24 @@ std::optional<Value> ValueFinder::from_history(std::uint32_t variable) {
   if (!may_go_back_) return std::nullopt;
   if (const auto known = fetched_.find(variable); known != fetched_.end()) return known->second;
   std::optional<Value>& result = fetched_[variable];
+  // Code that was inlined more than once has a variable for each time: the latest counts.
+  const UserVariable* latest = nullptr;
+  std::uint64_t bound = 0;
   for (const UserVariable& v : map_.variables(frame().function)) {
     if (v.id != variable || v.begin > frame().pc) continue;
     const auto time = d_.latest_time(v.begin, frame_);
-    if (!time) continue;
-    if (auto changed = changed_since(v, *time)) {
-      result = std::move(changed);
-      continue;
-    }
-    const auto past = d_.run->machine_at(*time);
-    const Value* held = past ? past->read_register(frame_, v.range->reg) : nullptr;
-    if (!held) continue;
-    notes_.push_back(fmt::format("{} as of its definition, time {}; its register was freed since", v.name, *time));
-    result = *held;
+    if (!time || (latest && *time < bound)) continue;
+    latest = &v;
+    bound = *time;
   }
+  if (!latest) return result;
+  result = changed_since(*latest, bound);
+  if (result) return result;
+  const auto past = d_.run->machine_at(bound);
+  const Value* held = past ? past->read_register(frame_, latest->range->reg) : nullptr;
+  if (!held) return result;
+  notes_.push_back(fmt::format("{} as of its definition, time {}; its register was freed since", latest->name, bound));
+  result = *held;
   return result;
 }
 

@@ -145,6 +145,8 @@ std::optional<std::vector<RangeWrite>> CallWrites::kernel(const CallMoment& call
           fmt::format("it was given the bytes to write; its iterations are not known: {}", collected.error().message);
       rows.push_back(std::move(row));
     }
+    std::sort(groups.begin(), groups.end(),
+              [](const Group& a, const Group& b) { return a.first.moment < b.first.moment; });
     for (Group& g : groups) {
       RangeWrite row = row_of(call);
       row.begin = g.begin;

@@ -123,8 +123,34 @@ class Asking {
       if (!then || then->frames().size() <= asked.path.frame || !value_at(*then, asked.path).is(ValueKind::Tensor))
         continue;
       asked.time = *time;
-      return;
+      break;
     }
+    as_long_as_another_holds(asked);
+  }
+
+  // The plan gives the memory to another tensor.
+  bool has_later_tenant(const vm::Machine& m, std::size_t frame, const runtime::Storage* memory) const {
+    const vm::Frame& f = m.frames()[frame];
+    const auto plan = plan_of(d_.run->code().executable(), f.function);
+    for (const PlannedStorage& s : plan ? plan->storages : std::vector<PlannedStorage>())
+      if (memory_of(s, f.pc, m.registers(frame)).get() == memory)
+        return std::any_of(s.tenants.begin(), s.tenants.end(), [&](const Tenant& t) { return t.made >= f.pc; });
+    return false;
+  }
+
+  // The memory outlives its first register in the result of a callee and in a tuple.
+  void as_long_as_another_holds(Asked& asked) {
+    auto m = d_.run->machine_at(asked.time);
+    if (!m) return;
+    const Value held = value_at(*m, asked.path);
+    if (!held.is(ValueKind::Tensor) || has_later_tenant(*m, asked.path.frame, held.as_tensor().storage().get())) return;
+    if (d_.run->carry_on(*m, d_.run->time()) != Run::Seek::Done) return;
+    for (std::size_t frame = m->frames().size(); frame-- > 0;)
+      if (const auto path = path_to(*m, frame, held.as_tensor().storage().get())) {
+        asked.time = d_.run->time();
+        asked.path = *path;
+        return;
+      }
   }
 
   // A storage of the plan (`s0`), or the one in which a name's tensor lies.

@@ -17,6 +17,10 @@ std::optional<vm::Outcome> Changes::apply(vm::Machine& m, std::uint64_t until) c
   return std::nullopt;
 }
 
+bool Changes::moves_at(std::uint64_t time) const {
+  return std::any_of(list_.begin(), list_.end(), [&](const Change& c) { return c.moves && c.time == time; });
+}
+
 std::uint64_t Changes::next(std::uint64_t time, std::uint64_t limit) const {
   for (const Change& c : list_)
     if (c.time > time) return std::min(c.time, limit);

@@ -32,6 +32,7 @@ class Changes {
   // Applies those at the machine's time; the ones that move only if it is to continue to `until`.
   std::optional<vm::Outcome> apply(vm::Machine& m, std::uint64_t until) const;
   const std::vector<Change>& list() const { return list_; }
+  bool moves_at(std::uint64_t time) const;
   // Was one made after `begin`, at `end` or before?
   bool any_in(std::uint64_t begin, std::uint64_t end) const { return next(begin, end + 1) <= end; }
   // The time of the next one after `time`; `limit` when that is sooner.

@@ -247,7 +247,9 @@ StopReport Debugger::reverse_finish() {
   d.to_end();
   if (d.run->in_kernel()) return d.before_the_call(StopKind::Step);
   const auto frames = d.run->machine().frames();
-  if (frames.size() < 2) return d.arrive(0, StopKind::HistoryEnd);
+  if (frames.size() < 2)
+    return d.backward(
+        d.no_stops(), [](const vm::Machine&) { return false; }, false);
   // The caller is at its Call.
   const std::size_t depth = frames.size() - 1;
   const Pc call = frames[depth - 1].pc;

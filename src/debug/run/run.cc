@@ -45,15 +45,6 @@ Outcome faulted(vm::Fault f) {
 constexpr std::string_view kDynamicCall = builtin::CallTirDyn;
 
 // Suppresses the program's own printing while it is only being repeated.
-class Muted {
- public:
-  explicit Muted(session::Session& s) : session_(s) { session_.mute(true); }
-  ~Muted() { session_.mute(false); }
-
- private:
-  session::Session& session_;
-};
-
 }  // namespace
 
 Run::~Run() {
@@ -88,7 +79,12 @@ Outcome Run::step(vm::Machine& m, std::uint64_t until, const vm::StopSet* stops,
     if (auto ended = changes_.apply(m, until)) return *std::move(ended);
     if (m.instructions() >= until) return stopped(StopReason::Stepped);
     Outcome o = step_to(changes_.next(m.instructions(), until));
-    if (ran_out(o) && !(observer && observer->hit())) continue;
+    if (ran_out(o) && !(observer && observer->hit())) {
+      // A change that replaces the instruction is not made before a stop at it.
+      const bool stop = stops && m.running() && m.instructions() < until && stops->test(m.frame().pc);
+      if (!stop || !changes_.moves_at(m.instructions())) continue;
+      o = stopped(StopReason::Hook);
+    }
     // The moment of the stop is shown with the changes made then.
     if (o.stopped()) (void)changes_.apply(m, m.instructions());
     return o;
@@ -192,7 +188,7 @@ Run::Seek Run::seek(std::uint64_t target, Outcome* ended, bool from_checkpoint) 
   if (restore) {
     auto copy = point->snapshot();
     if (!copy.ok()) return Seek::NoHistory;
-    muted.emplace(session_);
+    muted.emplace(*this);
     present = std::move(machine_);
     machine_ = std::move(copy).value();
     timeline_.restored();
@@ -232,7 +228,7 @@ Run::Seek Run::seek(std::uint64_t target, Outcome* ended, bool from_checkpoint) 
 
 Run::Seek Run::search(const vm::StopSet& stops, const std::function<void(const vm::Machine&)>& visit,
                       const std::function<bool()>& leave, Observer* observer) const {
-  const Muted muted(session_);
+  const Muted muted(*this);
   const Timeline::KeepStart keep(timeline_);
   for (std::uint64_t end = time(); end > 0;) {
     const vm::Machine* point = timeline_.at_or_before(end - 1);
@@ -258,7 +254,7 @@ Run::Seek Run::search(const vm::StopSet& stops, const std::function<void(const v
 
 Run::Seek Run::replay_before(std::uint64_t end, const vm::StopSet& stops, const Visit& begun, const Visit& visit,
                              const Visit& ended) const {
-  const Muted muted(session_);
+  const Muted muted(*this);
   const Timeline::KeepStart keep(timeline_);
   const vm::Machine* point = timeline_.at_or_before(end > 0 ? end - 1 : 0);
   if (!point) return Seek::NoHistory;
@@ -293,7 +289,7 @@ std::optional<vm::Machine> Run::machine_at(std::uint64_t target, Seek* how) cons
 }
 
 Run::Seek Run::carry_on(vm::Machine& m, std::uint64_t target) const {
-  const Muted muted(session_);
+  const Muted muted(*this);
   const Timeline::KeepStart keep(timeline_);
   if (m.instructions() < target && asked_.empty()) asked_.begin(m, Timeline::usual_limit() / 2);
   asked_.restored();
@@ -461,7 +457,7 @@ Outcome Run::kernel_failed(runtime::Error error) {
 Outcome Run::complete_kernel() {
   kernel_->put_back();
   kernel_.reset();
-  const Muted muted(session_);  // the kernel's output was printed by its statements
+  const Muted muted(*this);  // the kernel's output was printed by its statements
   if (!machine_.running()) return call_alone();
   Outcome o = machine_.step(1);
   if (o.stopped()) (void)changes_.apply(machine_, time());

@@ -147,11 +147,24 @@ class Run {
   vm::Outcome finish_kernel();
   // The same statement by statement, so that a fault is seen where it happens.
   vm::Outcome walk_kernel_out();
-  // Repeated execution prints nothing.
+  // Repeated execution prints nothing, nor does one that another one needs on its way.
+  class Muted {
+   public:
+    explicit Muted(const Run& run) : run_(run) {
+      if (run_.muted_++ == 0) run_.session_.mute(true);
+    }
+    ~Muted() {
+      if (--run_.muted_ == 0) run_.session_.mute(false);
+    }
+    Muted(const Muted&) = delete;
+    Muted& operator=(const Muted&) = delete;
+
+   private:
+    const Run& run_;
+  };
   template <class F>
   auto quietly(F f) const {
-    session_.mute(true);
-    const std::shared_ptr<session::Session> after(&session_, [](session::Session* s) { s->mute(false); });
+    const Muted muted(*this);
     return f();
   }
 
@@ -185,6 +198,7 @@ class Run {
   std::unique_ptr<KernelStepper> kernel_;
   std::optional<vm::Fault> kernel_fault_;
   bool over_ = false;  // a machine without frames has run
+  mutable int muted_ = 0;
   std::size_t skim_from_ = std::size_t(1) << 20;
   bool can_go_back_ = true;  // false: there was no memory to save untouched_args_
 };

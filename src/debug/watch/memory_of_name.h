@@ -15,6 +15,7 @@ struct MemoryOfName {
   std::size_t offset = 0;
   std::vector<std::int64_t> shape;
   runtime::DType dtype;
+  std::uint64_t dead_since = ~std::uint64_t(0);  // from that time on nothing holds it, nor a memory without a plan
 };
 
 }  // namespace rldb::debug

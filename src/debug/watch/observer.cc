@@ -26,7 +26,6 @@ Observer::Observer(Debugger::Impl& d, const Run& run, bool backward)
     if (b.kind == PointKind::Catch)
       if (const auto event = numeric_event(b.spec)) catches_.push_back({number, *event});
   }
-  for (Watched& w : watches_) w.learn(run);
   if (active()) add_calls(backward);
   for (const Watched& w : watches_)
     for (Pc pc = 0; pc < observed_.end(); ++pc)
@@ -69,7 +68,10 @@ void Observer::add_calls(bool backward) {
 void Observer::begin(const vm::Machine& m, bool record) {
   record_ = record;
   seen_.clear();
-  for (Watched& w : watches_) w.begin(m);
+  for (Watched& w : watches_) {
+    w.learn(run_, m);
+    w.begin(m);
+  }
 }
 
 namespace {

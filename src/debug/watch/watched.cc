@@ -7,6 +7,7 @@
 
 #include "debug/look/values.h"
 #include "debug/run/skim.h"
+#include "debug/watch/later_memory.h"
 #include "debug/watch/numeric.h"
 #include "rldb/expression/expression.h"
 #include "rldb/support/text.h"
@@ -98,6 +99,7 @@ void Watched::follow(const vm::Machine& m, std::size_t frame) {
 void Watched::begin(const vm::Machine& m) {
   followed_.clear();
   readers_.clear();
+  held_ = learned_of_ == &m ? learned_ : decltype(held_)();
   const auto frames = m.frames();
   if (function_ < 0) return;
   for (std::size_t i = 0; i < frames.size(); ++i)
@@ -152,7 +154,14 @@ void Watched::uses_all_of(Followed& f, const Value& value) {
 
 std::optional<Value> Watched::storage_of(Followed& f, const vm::Machine& m) {
   auto memory = memory_of(plan_->storages[std::size_t(storage_)], m.frames()[f.frame].pc, m.registers(f.frame));
-  if (!memory) return std::nullopt;
+  if (!memory) {  // what a callee returned may have it
+    const auto it = held_.find(*storage_operand(expression_));
+    if (it == held_.end()) return std::nullopt;
+    memory = it->second.is(ValueKind::Tensor) ? it->second.as_tensor().storage() : it->second.storage_ref();
+    f.freed = true;
+  } else if (!every_) {
+    held_.insert_or_assign(std::string(*storage_operand(expression_)), Value(memory));
+  }
   uses(f, memory.get());
   return Value(std::move(memory));
 }
@@ -180,28 +189,61 @@ std::vector<Pc> Watched::beginnings(std::string_view name, Pc before) const {
   return found;
 }
 
-void Watched::learn(const Run& run) {
-  const vm::Machine& m = run.machine();
-  if (every_ || !plan_ || storage_ >= 0 || function_ < 0 || !m.running()) return;
+void Watched::learn(const Run& run, const vm::Machine& m) {
+  learned_.clear();
+  if (every_ || !plan_ || function_ < 0 || !m.running()) return;
   if (m.frames().size() <= frame_ || !is_own(m, frame_)) return;
+  learned_of_ = &m;
   Followed f;
   f.frame = frame_;
   f.entered = m.frames()[frame_].entered;
+  if (storage_ >= 0) {
+    const std::string name(*storage_operand(expression_));
+    if (storage_of(f, m)) return;
+    if (auto value = still_held(name, run, m); value && value->is(ValueKind::Tensor))
+      learned_[name] = *std::move(value);
+    return;
+  }
   ValueFinder finder(d_, m, map_, frame_, 0, false);
   for (const Name& name : names_) {
     auto& known = d_.watched_memory[number_];
     if (const auto it = known.find(name.text); it != known.end() && it->second.activation == f.entered) continue;
     if (finder.held(name.text).ok() || !finder.was_freed(name.text)) continue;
-    look_back_for(name.text, f, run);
+    look_back_for(name.text, f, run, m);
     const auto found = known.find(name.text);
     if (found == known.end() || found->second.activation != f.entered)
       known.insert_or_assign(name.text, MemoryOfName{f.entered});  // there is none: it is looked for once
   }
+  for (const Name& name : names_)
+    if (!finder.held(name.text).ok() && finder.was_freed(name.text) && !after_freeing(name.text, f, m))
+      if (auto value = still_held(name.text, run, m)) learned_.insert_or_assign(name.text, *std::move(value));
+}
+
+// The memory of a freed name that something else holds: the run from where it got its value to now is executed again.
+std::optional<Value> Watched::still_held(const std::string& name, const Run& run, const vm::Machine& now) {
+  MemoryOfName& known = d_.watched_memory[number_][name];
+  if (now.instructions() >= known.dead_since) return std::nullopt;
+  for (const Pc begin : beginnings(name, now.frames()[frame_].pc)) {
+    const auto time = d_.latest_time(begin, frame_);
+    Run::Seek how{};
+    auto m = time && *time <= now.instructions() ? run.machine_at(*time, &how) : std::nullopt;
+    if (how == Run::Seek::Interrupted) abandon_question();
+    if (!m || m->frames().size() <= frame_) continue;
+    const auto value = ValueFinder(d_, *m, map_, frame_, 0, false).held(name);
+    if (!value.ok()) continue;
+    how = run.carry_on(*m, now.instructions());
+    if (how == Run::Seek::Interrupted) abandon_question();
+    if (how != Run::Seek::Done) continue;
+    if (auto found = found_again(*value, *m, now)) return found;
+    known.dead_since = now.instructions();
+    return std::nullopt;
+  }
+  return std::nullopt;
 }
 
 // Throws support::Cancelled where it is interrupted.
-void Watched::look_back_for(const std::string& name, const Followed& f, const Run& run) {
-  for (const Pc begin : beginnings(name, run.machine().frames()[frame_].pc)) {
+void Watched::look_back_for(const std::string& name, const Followed& f, const Run& run, const vm::Machine& m) {
+  for (const Pc begin : beginnings(name, m.frames()[frame_].pc)) {
     const auto time = d_.latest_time(begin, frame_);
     if (!time) continue;
     std::optional<Skimmed> skimmed;
@@ -232,6 +274,7 @@ std::optional<Value> Watched::after_freeing(std::string_view name, const Followe
 std::optional<Value> Watched::evaluate(Followed& f, const vm::Machine& m) {
   forget_uses(f);
   f.problem.clear();
+  f.freed = false;
   f.freed_in = -1;
   if (storage_ >= 0) return storage_of(f, m);
   if (!parsed_.ok()) return std::nullopt;
@@ -243,9 +286,13 @@ std::optional<Value> Watched::evaluate(Followed& f, const vm::Machine& m) {
       if (auto past = after_freeing(name, f, m)) {
         f.freed_in = d_.watched_memory[number_].find(name)->second.storage;
         v = *std::move(past);
+      } else if (const auto it = held_.find(name); it != held_.end()) {
+        v = it->second;
       }
-    } else if (v.ok() && v->is(ValueKind::Tensor)) {
-      remember(name, v->as_tensor(), f, m);
+      f.freed = f.freed || v.ok();
+    } else if (v.ok() && !every_) {
+      held_.insert_or_assign(std::string(name), *v);
+      if (v->is(ValueKind::Tensor)) remember(name, v->as_tensor(), f, m);
     }
     if (!v.ok()) {
       missing = true;
@@ -286,15 +333,18 @@ bool Watched::concerns(const Followed& f, const vm::Machine& m, std::size_t fram
 }
 
 // A name for something that exists already (`left = alloc`) has no instruction: it is bound once the program is past
-// it.
+// it. The result of a call in place is there when the call is done.
 bool Watched::is_bound(const Followed& f, const vm::Machine& m, std::size_t frame, Pc pc) const {
   Pc at = pc;
   if (frame != f.frame) at = m.frames()[f.frame].pc - (m.frames().size() == f.frame + 1 ? 1 : 0);
   const std::vector<int>& group = map_.group_of(at);
   const int here = group.empty() ? map_.last_binding_before(at) : group.front();
   return std::all_of(names_.begin(), names_.end(), [&](const Name& name) {
-    return name.aliases.empty() ||
-           std::any_of(name.aliases.begin(), name.aliases.end(), [&](int binding) { return binding < here; });
+    return name.aliases.empty() || std::any_of(name.aliases.begin(), name.aliases.end(), [&](int binding) {
+             const Pc done =
+                 map_.overwritten_by(map_.binding(binding).binding) ? map_.computed_at(binding, function_) : -1;
+             return done > 0 ? at >= done - 1 : binding < here;
+           });
   });
 }
 
@@ -328,7 +378,7 @@ std::vector<std::string> Watched::changes(const vm::Machine& m, std::size_t fram
                           support::counted(f.frame, "frame"));
     const int storage = storage_ >= 0 ? storage_ : f.freed_in;
     const Pc at = frame == f.frame ? pc : m.frames()[f.frame].pc;
-    if (f.freed_in >= 0) text += "\n  its register was freed before";
+    if (f.freed) text += "\n  its register was freed before";
     if (const std::string names = storage < 0 ? "" : tenants(storage, at); !names.empty())
       text += fmt::format("\n  {} holds {}", storage_ >= 0 ? "it" : "its memory", names);
     texts.push_back(std::move(text));

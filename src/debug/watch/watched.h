@@ -7,6 +7,7 @@
 // User: Observer.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -35,8 +36,8 @@ class Watched {
   // The instructions of its function that give one of the names a value.
   const vm::StopSet& definitions() const { return definitions_; }
 
-  // The memory of names whose registers were freed before they were watched: as the run was after their definitions.
-  void learn(const Run& run);
+  // The memory of names whose registers were freed before the machine's time: as the run was after their definitions.
+  void learn(const Run& run, const vm::Machine& m);
   // Follows the activations that exist now, with their current values.
   void begin(const vm::Machine& m);
   // A frame was pushed.
@@ -56,7 +57,8 @@ class Watched {
     bool opaque = false;                            // and an object, with memory of its own
     std::string problem;                            // why it has no value although all names have one
     bool told = false;                              // the problem
-    int freed_in = -1;                              // a storage of the plan: of a name that is read after it was freed
+    bool freed = false;                             // a name that is read has no register any more
+    int freed_in = -1;                              // its storage in the plan
   };
   struct Name {
     std::string text;
@@ -64,7 +66,8 @@ class Watched {
   };
   void add_definitions();
   std::vector<Pc> beginnings(std::string_view name, Pc before) const;
-  void look_back_for(const std::string& name, const Followed& f, const Run& run);
+  void look_back_for(const std::string& name, const Followed& f, const Run& run, const vm::Machine& m);
+  std::optional<runtime::Value> still_held(const std::string& name, const Run& run, const vm::Machine& now);
   void find_storage(std::string_view name);
   bool is_own(const vm::Machine& m, std::size_t frame) const;
   void follow(const vm::Machine& m, std::size_t frame);
@@ -92,7 +95,11 @@ class Watched {
   std::string function_name_;
   vm::StopSet definitions_;
   std::optional<StoragePlan> plan_;
-  int storage_ = -1;                                          // `storage(NAME)`: of the plan
+  int storage_ = -1;  // `storage(NAME)`: of the plan
+  // The last values of names: memory that the plan does not tell of (a callee returned it) outlives their registers.
+  std::map<std::string, runtime::Value, std::less<>> held_;
+  std::map<std::string, runtime::Value, std::less<>> learned_;  // the same when a machine goes on from where it is
+  const vm::Machine* learned_of_ = nullptr;
   std::vector<Followed> followed_;                            // by frame
   std::unordered_map<const runtime::Storage*, int> readers_;  // activations that read it
 };

@@ -160,6 +160,7 @@ Json when_json(const debug::NameHistory& history) {
                        {"passed", m.passed},
                        {"by", m.by < 0 ? Json() : Json(m.by.value())},
                        {"instruction", or_null(m.instruction)},
+                       {"memory_of", or_null(m.memory_of)},
                        {"register", m.reg < 0 ? Json() : Json(std::int64_t(m.reg))},
                        {"last_used", m.last_used ? Json(*m.last_used) : Json()}});
   return {{"name", history.name}, {"moments", std::move(moments)}, {"notes", history.notes}};
