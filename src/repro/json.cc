@@ -65,6 +65,7 @@ json of(const FirstDifference& d) {
           {"alone", alone},
           {"rounding", d.rounding},
           {"through", d.through},
+          {"handed_on", d.handed_on},
           {"difference", d.difference ? of(*d.difference) : json()}};
 }
 

@@ -99,7 +99,8 @@ std::shared_ptr<runtime::Kernel> Session::make_kernel(const ir::PrimFunc* f, std
     out.add(ctx_->span_of(f), std::move(signature).error());
     return nullptr;
   }
-  return eval::make_eval_kernel(f, std::move(signature).value(), &registry_, &support::cancel_flag());
+  return eval::make_eval_kernel(f, std::move(signature).value(), &registry_, &support::cancel_flag(),
+                                options_.poisoned_memory);
 }
 
 // Null: it cannot be compiled, for `reasons`.

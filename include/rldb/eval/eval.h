@@ -28,10 +28,10 @@ class CompiledStatements;
 // The requirements of a PrimFunc on its callers; also used by the JIT and the executable writer.
 ir::Result<runtime::KernelSignature> signature_of(const ir::PrimFunc* f, std::string_view name);
 
-// A PrimFunc run by the evaluator, as a kernel of the table.
+// A PrimFunc run by the evaluator, as a kernel of the table. `poisoned_memory`: as EvalEnv's.
 std::shared_ptr<runtime::Kernel> make_eval_kernel(const ir::PrimFunc* f, runtime::KernelSignature signature,
-                                                  const runtime::PackedRegistry* registry,
-                                                  std::atomic<bool>* interrupt);
+                                                  const runtime::PackedRegistry* registry, std::atomic<bool>* interrupt,
+                                                  bool poisoned_memory = false);
 
 // A scalar expression under an environment of variables: `print n * 2` at a stop, condition of a breakpoint.
 struct ScalarEnv {

@@ -49,6 +49,7 @@ struct FirstDifference {
   std::string other_text;  // that of the first side
   const ir::Binding* binding = nullptr;
   std::vector<ComparedInput> inputs;
+  std::string handed_on;  // the values are right, but others than on the first side are passed, taken or returned: how
   std::vector<std::string> through;  // tensors in between that the first side does not have
   std::optional<TensorDifference> difference;
   std::size_t event = kNoEvent, other_event = kNoEvent;  // in the traces of the second and the first side

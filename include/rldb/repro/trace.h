@@ -29,6 +29,7 @@ struct Reading {
 
 struct Event {
   std::string function;
+  std::size_t activation = 0;            // which call of the function, from 1
   const ir::Binding* binding = nullptr;  // null: a parameter, or an instruction
   std::string instruction;               // of an executable, that computed it; empty: a parameter, or a binding
   std::vector<std::string> names;        // of variables that refer to it
@@ -41,8 +42,29 @@ struct Event {
   bool is_parameter() const { return !binding && instruction.empty(); }
 };
 
+// A name that was given a value which had been computed before: a parameter, a variable that is bound to another one,
+// to a part or to what a function returned, and what a function returns.
+struct Handed {
+  enum class Kind : std::uint8_t { Parameter, Binding, Result } kind = Kind::Binding;
+  std::string function;
+  std::size_t activation = 0;            // which call of the function, from 1
+  std::string name;                      // empty: the result
+  const ir::Binding* binding = nullptr;  // of a parameter: of the call, in the caller
+  const ir::Expr* returned = nullptr;    // of a result
+  std::size_t position = 0;              // of a parameter
+  // Of a parameter the caller, of a variable the function that returned its value; empty: there is none.
+  std::string other_function;
+  std::size_t other_activation = 0;
+  struct Leaf {
+    std::size_t event = kNoEvent;
+    std::string text;  // of what is no tensor
+  };
+  std::vector<Leaf> leaves;  // of tuples in order
+};
+
 struct Trace {
   std::vector<Event> events;     // in the order they ended in
+  std::vector<Handed> handed;    // of programs with a module, in order
   std::vector<Reading> results;  // the tensors of the result, in order
   runtime::Value result;         // a copy
   std::string error;             // the reason why it did not run to its end
@@ -84,6 +106,7 @@ class Recorder : public eval::Watcher {
   std::string name_of(const runtime::Tensor& tensor) const;  // empty: it has none
 
  private:
+  void given(std::span<const std::string> parameters, runtime::PackedArgs args);
   struct State;
   std::unique_ptr<State> state_;
 };

@@ -35,6 +35,8 @@ class InstructionSet {
   virtual Result<support::Unit> place_arguments(FunctionIndex function, std::span<Value> args) const = 0;
   // Replaces the values by copies that share no mutable state with them; aliases stay aliases.
   virtual Result<support::Unit> copy(std::vector<Value>& values) const = 0;
+  // Does what an instruction calls leave the contents of what it is given as they are? For answers about writes.
+  virtual bool leaves_arguments(std::string_view) const { return false; }
   // The program runs in another process (attach): a machine only shows it, and may have no frames while it waits for
   // one. Nothing of it can be changed, and there is no way back.
   virtual bool is_foreign() const { return false; }

@@ -107,6 +107,11 @@ Result<Value> ValueFinder::find(std::string_view name) {
     case Debugger::Impl::Found::No:
       break;
   }
+  // Code without a module does not tell which branch was taken: the run does.
+  if (binding >= 0 && !map_.binding(binding).binding)
+    for (const UserVariable& u : map_.variables(frame().function))
+      if (u.name == name)
+        if (auto past = from_history(u.id)) return *std::move(past);
   if (auto value = inlined_value(name)) return *std::move(value);
   // At a place of an inlined function: a name of the function that it was inlined into.
   for (const int i : map_.find_bindings(map_.function_name(frame().pc), name, inlined().call_here()))

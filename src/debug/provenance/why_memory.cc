@@ -8,6 +8,7 @@
 
 #include "debug/look/element.h"
 #include "debug/provenance/names.h"
+#include "rldb/bytecode/builtin/control.h"
 #include "rldb/debug/facts.h"
 #include "rldb/ir/printer.h"
 #include "rldb/runtime/device_error.h"
@@ -243,8 +244,12 @@ WhyMemory::Cause WhyMemory::condition_cause(const Decision& d, std::size_t depth
   step.role = "the condition of an `if`";
   const std::vector<int>& group = map_.group_of(d.branch);
   const UserBinding* u = group.empty() ? nullptr : &map_.binding(group.back());
-  if (u && u->line) step.role = fmt::format("the condition of the `if` at {}:{}", u->file, u->line);
-  if (d.read.args.size() != 1) {
+  if (u && u->line)
+    step.role = fmt::format("the condition of the {} at {}:{}", u->binding ? "`if`" : "branch", u->file, u->line);
+  // Other code branches on what it has computed, on the constructor of a value, on numbers.
+  const bytecode::Executable& exe = map_.executable();
+  const std::string& reader = exe.functions[std::size_t(exe.instruction(d.read.pc).callee)].name;
+  if (d.read.args.size() != 1 || reader != builtin::ReadIfCond) {
     const auto* branch = u && u->binding ? ir::as<ir::If>(u->binding->value) : nullptr;
     step.name = branch ? support::one_line(ir::print_expr(branch->cond)) : std::string("condition");
     return Leaf{std::move(step), {}};

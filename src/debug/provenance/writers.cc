@@ -13,6 +13,7 @@
 #include "rldb/bytecode/builtin.h"
 #include "rldb/ir/printer.h"
 #include "rldb/support/text.h"
+#include "rldb/vm/instruction_set.h"
 #include "rldb/vm/partial_snapshot.h"
 
 namespace rldb::debug {
@@ -34,7 +35,9 @@ bool overlaps_range(const Touch& t, const MemoryRange& r) {
 }
 
 // A builtin that changes no tensor that it is given.
-bool leaves_arguments(std::string_view callee) {
+bool leaves_arguments(const Run& run, std::string_view callee) {
+  if (const vm::InstructionSet* other = vm::instructions_of(run.machine().program()))
+    return other->leaves_arguments(callee);
   const auto id = bytecode::find_builtin(callee);
   return id && bytecode::info(*id).effect != BuiltinEffect::Mutate &&
          bytecode::info(*id).effect != BuiltinEffect::Control;
@@ -97,7 +100,7 @@ bool Writers::may_write(const CallMoment& call, const MemoryRange& range) const 
   if (clears(call, range)) return true;
   const bytecode::Executable& exe = run_.code().executable();
   if (!run_.is_kernel_call(call.pc))
-    return !leaves_arguments(exe.functions[std::size_t(exe.instruction(call.pc).callee)].name);
+    return !leaves_arguments(run_, exe.functions[std::size_t(exe.instruction(call.pc).callee)].name);
   const ir::PrimFunc* f = run_.has_other_kernels() ? nullptr : run_.kernel_function(run_.machine(), call.pc);
   if (!f) return true;
   const std::vector<bool> written = debug::may_write(f);
@@ -242,7 +245,7 @@ bool Writers::other_wrote(const CallMoment& call, const MemoryRange& range, Writ
     if (!cleared) follow_copy(range, w);
     return true;
   }
-  if (given == call.args.end() || (!w.is_kernel && leaves_arguments(w.callee))) return false;
+  if (given == call.args.end() || (!w.is_kernel && leaves_arguments(run_, w.callee))) return false;
   w.before = moments_.at(call.time, true);
   if (!w.before) return not_known(w);
   if (const auto decided = known_wrote(*given, range, w)) return *decided;

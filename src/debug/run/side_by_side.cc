@@ -11,6 +11,8 @@
 #include <set>
 
 #include "debug/impl.h"
+#include "debug/run/skim.h"
+#include "rldb/bytecode/builtin/memory.h"
 #include "rldb/debug/facts.h"
 #include "rldb/runtime/copy.h"
 #include "rldb/source/diagnostic_debug.h"
@@ -104,24 +106,38 @@ std::size_t bytes_of(const Value& v) {
   return sum;
 }
 
-// The places of a program where variables of the written text get their values.
+// A variable of the written text where it gets its value: its own register, or that of what it is another name of.
+struct Defined {
+  const UserVariable* variable;
+  std::string name;
+  std::uint32_t id;
+};
+
 class Definitions {
  public:
-  explicit Definitions(const CodeMap& map) : stops_(map.executable().instruction_count()) {
+  explicit Definitions(const CodeMap& map) : map_(map), stops_(map.executable().instruction_count()) {
+    std::map<std::uint32_t, std::vector<Defined>> aliases;  // by the variable that has a register
+    for (const UserBinding& b : map.bindings()) {
+      const ir::Var* of = b.binding ? b.binding->var : nullptr;
+      while (const ir::Var* other = of ? map.alias_of(of) : nullptr) of = other;
+      if (of && of != b.binding->var) aliases[of->id].push_back({nullptr, b.name, b.binding->var->id});
+    }
     const auto& functions = map.executable().functions;
     for (FunctionIndex f = 0; f < FunctionIndex(functions.size()); ++f) {
       if (functions[std::size_t(f)].kind != bytecode::FunctionKind::Bytecode) continue;
       for (const UserVariable& v : map.variables(f)) {
-        if (v.range->is_parameter || v.begin >= functions[std::size_t(f)].end) continue;
-        stops_.set(v.begin);
-        by_pc_[v.begin].push_back(&v);
-        if (v.id) ids_.insert(v.id);
+        const Pc at = v.range->is_parameter ? Pc(-1) : filled_at(v);
+        if (at < 0 || at >= functions[std::size_t(f)].end) continue;
+        add(at, {&v, v.name, v.id});
+        if (const auto it = aliases.find(v.id); v.id && it != aliases.end())
+          for (const Defined& alias : it->second)
+            if (!map.has_variable(f, alias.id)) add(at, {&v, alias.name, alias.id});
       }
     }
   }
   const vm::StopSet& stops() const { return stops_; }
-  const std::vector<const UserVariable*>& at(Pc pc) const {
-    static const std::vector<const UserVariable*> none;
+  const std::vector<Defined>& at(Pc pc) const {
+    static const std::vector<Defined> none;
     const auto it = by_pc_.find(pc);
     return it == by_pc_.end() ? none : it->second;
   }
@@ -131,8 +147,31 @@ class Definitions {
   }
 
  private:
+  void add(Pc pc, Defined d) {
+    stops_.set(pc);
+    if (d.id) ids_.insert(d.id);
+    by_pc_[pc].push_back(std::move(d));
+  }
+  // Memory that lowered text allocates has the value of a binding once a call has been given it. -1: none is.
+  Pc filled_at(const UserVariable& v) const {
+    const bytecode::Executable& exe = map_.executable();
+    const auto callee = [&](Pc pc) -> std::string_view {
+      const bytecode::Instruction i = exe.instruction(pc);
+      return i.op == bytecode::Opcode::Call ? exe.functions[std::size_t(i.callee)].name : std::string_view();
+    };
+    if (v.begin < 1 || callee(v.begin - 1) != builtin::AllocTensor) return v.begin;
+    for (Pc pc = v.begin; pc < v.range->end; ++pc) {
+      if (callee(pc).empty() || reads_only_headers(callee(pc))) continue;
+      const bytecode::Instruction i = exe.instruction(pc);
+      for (std::size_t a = 0; a < i.args.size(); ++a)
+        if (i.arg(a) == bytecode::Arg::reg(v.range->reg)) return pc + 1;
+    }
+    return -1;
+  }
+
+  const CodeMap& map_;
   vm::StopSet stops_;
-  std::map<Pc, std::vector<const UserVariable*>> by_pc_;
+  std::map<Pc, std::vector<Defined>> by_pc_;
   std::set<std::uint32_t> ids_;
 };
 
@@ -152,6 +191,7 @@ class Walked {
 
   struct Seen {
     const UserVariable* variable;
+    std::string name;
     std::string key;  // with its number
     std::uint64_t occurrence;
     Value value;
@@ -161,13 +201,13 @@ class Walked {
     std::vector<Seen> seen;
     const vm::Machine& m = run_.machine();
     const std::size_t frame = m.frames().size() - 1;
-    for (const UserVariable* v : definitions_.at(m.frame().pc)) {
-      const Value* value = m.read_register(frame, v->range->reg);
+    for (const Defined& d : definitions_.at(m.frame().pc)) {
+      const Value* value = m.read_register(frame, d.variable->range->reg);
       if (!value || value->is_null()) continue;
-      const std::string key = by_id_ && v->id ? fmt::format("#{}", v->id)
-                                              : fmt::format("{}:{}", run_.code().function_name(m.frame().pc), v->name);
+      const std::string key = by_id_ && d.id ? fmt::format("#{}", d.id)
+                                             : fmt::format("{}:{}", run_.code().function_name(m.frame().pc), d.name);
       const std::uint64_t number = ++count_[key];
-      seen.push_back({v, fmt::format("{}/{}", key, number), number, *value});
+      seen.push_back({d.variable, d.name, fmt::format("{}/{}", key, number), number, *value});
     }
     return seen;
   }
@@ -218,7 +258,7 @@ class Lockstepper {
   void keep_left() {
     while (left_.go_on())
       for (const Walked::Seen& seen : left_.now()) {
-        Moment moment{left_.run().time(), seen.variable->name, seen.variable->range->reg, std::nullopt, false};
+        Moment moment{left_.run().time(), seen.name, seen.variable->range->reg, std::nullopt, false};
         if (const std::size_t bytes = bytes_of(seen.value); kept_bytes_ + bytes <= kMaxKept)
           if (auto copy = runtime::deep_copy(seen.value); copy.ok()) {
             moment.copy = *std::move(copy);
@@ -243,7 +283,7 @@ class Lockstepper {
       ++out_.only_right;
       return false;
     }
-    auto difference = difference_of(seen.variable->name, *moment.copy, seen.value, tolerance_);
+    auto difference = difference_of(seen.name, *moment.copy, seen.value, tolerance_);
     if (!difference) {
       out_.compared += is_comparable(seen.value);
       if (machine) moment.copy.reset();
@@ -251,7 +291,7 @@ class Lockstepper {
     }
     out_.verdict = Lockstep::Verdict::Differs;
     out_.function = right_.run().code().function_name(right_.run().pc());
-    out_.binding = seen.variable->name;
+    out_.binding = seen.name;
     out_.occurrence = seen.occurrence;
     out_.first = std::move(difference);
     (void)left_.run().go_to(moment.time);

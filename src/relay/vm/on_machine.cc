@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <set>
+
 #include "relay/vm/copy.h"
 #include "relay/vm/interpreter.h"
 #include "rldb/bytecode/builder.h"
@@ -131,6 +133,16 @@ class Instructions : public vm::InstructionSet {
     return program_->place_arguments(function, args);
   }
   Result<support::Unit> copy(std::vector<Value>& values) const override { return copy_values(*program_, values); }
+  bool leaves_arguments(std::string_view callee) const override {
+    static const std::set<std::string, std::less<>> names = [] {
+      std::set<std::string, std::less<>> all;
+#define RLDB_RELAY_OPCODE(...)
+#define RLDB_RELAY_VALUE(Id, ...) all.insert(opcode_name(Opcode::Id));
+#include "rldb/relay/vm/opcode.def"
+      return all;
+    }();
+    return names.contains(callee);
+  }
   std::size_t copied_bytes(std::span<const Value> values) const override {
     return relay_vm::copied_bytes(*program_, values);
   }

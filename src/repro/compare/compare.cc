@@ -15,6 +15,7 @@
 #include "repro/compare/alone.h"
 #include "repro/compare/beyond_format.h"
 #include "repro/compare/executable.h"
+#include "repro/compare/handed_on.h"
 #include "repro/compare/match.h"
 #include "repro/compare/search.h"
 #include "repro/compare/shadow.h"
@@ -47,6 +48,10 @@ bool only_rounds(const Value& a, const Value& b) {
   return !d || is_rounding(a, *d, kUsualRounding);
 }
 
+bool is_condition(const Value& v) {
+  return v.is(runtime::ValueKind::Tensor) && v.as_tensor().dtype().is_bool() && v.as_tensor().shape().empty();
+}
+
 class FirstSearch {
  public:
   FirstSearch(const Trace& a, const Trace& b, const Matcher& matcher, const Tolerances& tolerances)
@@ -64,6 +69,18 @@ class FirstSearch {
     for (const std::size_t j : slice_) {
       const std::size_t i = counterpart(j);
       if (i != kNoEvent || reads_overwritten(j) || j == end_) return describe(j, i);
+    }
+    return std::nullopt;
+  }
+
+  // A condition, on which it depends what runs after it, before another event.
+  std::optional<FirstDifference> of_condition(const HandedOn& handed, std::size_t before) {
+    for (std::size_t j = 0; j < std::min(before, b_.events.size()); ++j) {
+      if (!is_condition(b_.events[j].value)) continue;
+      const std::size_t i = handed.at_place_of(j);
+      if (i == kNoEvent || matcher_.same_value(a_.events[i], b_.events[j])) continue;
+      FirstDifference d = describe(j, i);
+      return d.inputs_agree() ? std::optional(std::move(d)) : std::nullopt;
     }
     return std::nullopt;
   }
@@ -255,9 +272,15 @@ Comparison of_errors(const Trace& a, const Trace& b) {
     c.why = "both fail: " + a.error + "; " + b.error;
     return c;
   }
+  const Trace& failed = a.error.empty() ? b : a;
+  // It is a library that cannot be run here, takes other arguments, has no such function.
+  if (failed.events.empty() && failed.error_function.empty() && !failed.results_only) {
+    c.why = fmt::format("the {} was not run: {}", a.error.empty() ? "second" : "first", failed.error);
+    return c;
+  }
   c.verdict = Comparison::Verdict::Differs;
   c.why = a.error.empty() ? "only the second fails: " + b.error : "only the first fails: " + a.error;
-  c.first = place_of_error(a.error.empty() ? b : a);
+  c.first = place_of_error(failed);
   return c;
 }
 
@@ -342,6 +365,12 @@ Comparison compare(ir::Context& ctx, const Trace& a, const Trace& b, const Toler
       std::count_if(matcher.equal().begin(), matcher.equal().end(), [](std::size_t i) { return i != kNoEvent; }));
   FirstSearch search(a, b, matcher, tolerances);
   c.first = c.result ? search.from_result(leaf) : search.anywhere();
+  if (!c.result) return c;
+  const HandedOn handed(a, b, matcher);
+  auto behind = handed.in_result(leaf);
+  if (!behind && c.first && c.first->starts_here()) behind = handed.behind(*c.first);
+  if (!behind && c.first) behind = search.of_condition(handed, c.first->event);
+  if (behind) c.first = std::move(behind);
   return c;
 }
 

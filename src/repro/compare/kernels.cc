@@ -44,6 +44,7 @@ bool has_only_kernels(const ir::Module* module) {
 Comparison compare_kernels(session::Session& session, const ir::Module* a, const ir::Module* b,
                            const Tolerances& tolerances) {
   const Borrow borrow(session);
+  session.options().poisoned_memory = true;
   std::vector<Stage> stages(2);
   stages[0].kernels = with_unpacked(session.context(), a);
   stages[1].kernels = with_unpacked(session.context(), b);

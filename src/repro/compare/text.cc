@@ -73,6 +73,7 @@ std::string text_of_inputs(const FirstDifference& d, bool blame) {
   if (!agree.empty()) text += fmt::format("  equal on both sides: {}\n", fmt::join(agree, ", "));
   if (!rounded.empty()) text += fmt::format("  equal within the tolerance: {}\n", fmt::join(rounded, ", "));
   if (!differ.empty()) text += fmt::format("  not found on the first side: {}\n", fmt::join(differ, ", "));
+  if (!d.handed_on.empty()) return fmt::format("  {}: the fault is here\n", d.handed_on);
   return blame && !d.inputs.empty() ? text + text_of_place(d) : text;
 }
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
+#include <tuple>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -89,6 +91,10 @@ struct Recorder::State {
   Trace trace;
   std::size_t bytes_left;
   std::vector<std::string> functions;
+  std::vector<std::size_t> activations;                              // of these
+  std::vector<const ir::Function*> bodies;                           // of these; null: of an executable
+  std::map<std::string, std::size_t, std::less<>> calls;             // of each function so far
+  std::pair<std::string, std::size_t> returned;                      // the call that ended last
   std::vector<Place> places;                                         // in progress, the innermost last
   std::vector<std::vector<Reading>> readings;                        // for the calls in progress
   std::unordered_map<const runtime::Object*, std::size_t> event_of;  // tensor: what computed it; none: nothing yet
@@ -203,6 +209,7 @@ struct Recorder::State {
     if (in_place) replaced[&t].push_back(before->second);
     Event e;
     e.function = functions.empty() ? std::string() : functions.back();
+    e.activation = activations.empty() ? 0 : activations.back();
     if (!places.empty()) e.binding = places.back().binding;
     if (!places.empty()) e.instruction = places.back().instruction;
     if (std::string known = name(&t); !known.empty() && !in_place) e.names.push_back(std::move(known));
@@ -275,6 +282,71 @@ struct Recorder::State {
     });
   }
 
+  // ---- handing on ----
+
+  void add_handed(Handed h, const Value& v) {
+    if (trace.handed.size() >= kMaxEvents) return;
+    std::vector<Value> leaves;
+    flatten(v, leaves);
+    for (const Value& leaf : leaves) {
+      Handed::Leaf& to = h.leaves.emplace_back();
+      const auto it = event_of.find(leaf.is(ValueKind::Tensor) ? &leaf.as_tensor() : nullptr);
+      if (it != event_of.end()) to.event = it->second;
+      if (!leaf.is(ValueKind::Tensor)) to.text = runtime::format_brief(leaf);
+    }
+    trace.handed.push_back(std::move(h));
+  }
+
+  Handed handed(Handed::Kind kind, std::string name) const {
+    Handed h;
+    h.kind = kind;
+    h.function = functions.back();
+    h.activation = activations.back();
+    h.name = std::move(name);
+    return h;
+  }
+
+  void enter(std::string_view name, const ir::Function* f, PackedArgs args) {
+    const std::string caller = functions.empty() ? std::string() : functions.back();
+    const std::size_t call = activations.empty() ? 0 : activations.back();
+    functions.emplace_back(name);
+    activations.push_back(++calls[functions.back()]);
+    bodies.push_back(f);
+    if (caller.empty() || !f) return;
+    for (std::size_t i = 0; i < args.size() && i < f->params.size(); ++i) {
+      Handed h = handed(Handed::Kind::Parameter, std::string(f->params[i]->name));
+      h.binding = places.empty() ? nullptr : places.back().binding;
+      h.position = i;
+      h.other_function = caller;
+      h.other_activation = call;
+      add_handed(std::move(h), args[i]);
+    }
+  }
+
+  void leave(const Value& result) {
+    if (const ir::Function* f = bodies.back(); f && f->body) {
+      Handed h = handed(Handed::Kind::Result, {});
+      h.returned = f->body->body;
+      add_handed(std::move(h), result);
+    }
+    returned = {functions.back(), activations.back()};
+    functions.pop_back();
+    activations.pop_back();
+    bodies.pop_back();
+  }
+
+  // A variable for something that has been computed.
+  void bind_again(const ir::Binding* b, const Value& value) {
+    const auto* call = ir::as<ir::Call>(b->value);
+    const bool calls_function = call && !ir::as<ir::Op>(call->callee);
+    const bool names = ir::as<ir::Var>(b->value) || ir::as<ir::TupleGetItem>(b->value) || ir::as<ir::Tuple>(b->value);
+    if (functions.empty() || (!calls_function && !names)) return;
+    Handed h = handed(Handed::Kind::Binding, std::string(b->var->name));
+    h.binding = b;
+    if (calls_function) std::tie(h.other_function, h.other_activation) = returned;
+    add_handed(std::move(h), value);
+  }
+
   // The fields of a tuple get the name with their index; deeper ones get it when they are taken out.
   void name_value(const Value& v, const std::string& name) {
     name_one(v, name);
@@ -299,17 +371,22 @@ Recorder::Recorder(std::size_t max_bytes) : state_(std::make_unique<State>(max_b
 Recorder::~Recorder() = default;
 
 void Recorder::enter(std::string_view name, const ir::Function* f, PackedArgs args) {
+  const bool outermost = state_->functions.empty();
+  state_->enter(name, f, args);
   std::vector<std::string> parameters;
-  if (state_->functions.empty())
-    for (const ir::Var* p : f->params) parameters.emplace_back(p->name);
-  enter_named(name, parameters, args);
+  for (const ir::Var* p : f->params) parameters.emplace_back(p->name);
+  if (outermost) given(parameters, args);
 }
 
 void Recorder::enter_named(std::string_view name, std::span<const std::string> parameters, PackedArgs args) {
+  const bool outermost = state_->functions.empty();
+  state_->enter(name, nullptr, args);
+  if (outermost) given(parameters, args);
+}
+
+// The arguments of the run.
+void Recorder::given(std::span<const std::string> parameters, PackedArgs args) {
   State& s = *state_;
-  const bool outermost = s.functions.empty();
-  s.functions.emplace_back(name);
-  if (!outermost) return;
   for (std::size_t i = 0; i < args.size(); ++i) {
     for_each_tensor(args[i], [&](const Tensor& t) { s.add_event(t, {}, {}); });
     if (i < parameters.size()) s.name_value(args[i], parameters[i]);
@@ -318,7 +395,7 @@ void Recorder::enter_named(std::string_view name, std::span<const std::string> p
 
 void Recorder::leave(const Value& result) {
   State& s = *state_;
-  s.functions.pop_back();
+  s.leave(result);
   if (!s.functions.empty()) return;
   s.add_readings(s.trace.results, result);
   auto copy = runtime::deep_copy(result);
@@ -341,6 +418,7 @@ Result<Unit> Recorder::bound(const ir::Binding* b, const Value& value) {
     if (!computed) s.add_event(t, {}, {});
   });
   s.places.pop_back();
+  s.bind_again(b, value);
   s.name_value(value, std::string(b->var->name));
   return Unit{};
 }

@@ -31,9 +31,42 @@ struct Version {
   std::string made_by;  // empty: it was loaded like this, or edited
 };
 
+// The storage in which lowered text allocates the tensor; null: it does not.
+const ir::Var* storage_of(const Version& v, const std::string& function, const std::string& tensor) {
+  const ir::Var* found = nullptr;
+  const ir::Expr* f = v.module ? v.module->find(function) : nullptr;
+  if (!ir::as<ir::Function>(f) || tensor.empty()) return nullptr;
+  ir::walk(f, [&](const ir::Node* n) {
+    const auto* b = ir::as<ir::Binding>(n);
+    const auto* call = b && b->var->name == tensor ? ir::as<ir::Call>(b->value) : nullptr;
+    const auto* op = call ? ir::as<ir::Op>(call->callee) : nullptr;
+    if (op && (op->name == op::MemoryAllocTensor || op->name == op::VmAllocTensor) && !call->args.empty())
+      found = ir::as<ir::Var>(call->args[0]);
+    return !found;
+  });
+  return found;
+}
+
+// The first version that puts the two into one storage, of those from which on all do; `end`: none is known.
+std::size_t first_together(const std::vector<Version>& versions, const Finding& f) {
+  std::size_t first = versions.size();
+  for (std::size_t v = versions.size(); v-- > 0;) {
+    const ir::Var* a = storage_of(versions[v], f.function, f.allocation);
+    const ir::Var* b = storage_of(versions[v], f.function, f.writer_allocation);
+    if (!a || !b) continue;  // other names, or other code
+    if (a != b) return first;
+    first = v;
+  }
+  return versions.size();  // always, or not known since when
+}
+
 void name_by(std::vector<Finding>& findings, const std::vector<Version>& versions) {
   for (Finding& f : findings) {
     if (!f.is_about_storage()) continue;
+    if (const std::size_t v = first_together(versions, f); v > 0 && v < versions.size()) {
+      f.planner = versions[v].made_by;
+      continue;
+    }
     const auto first = std::find_if(versions.begin(), versions.end(),
                                     [&](const Version& v) { return has_storages(v.module, f.function); });
     if (first != versions.end() && first != versions.begin()) f.planner = first->made_by;

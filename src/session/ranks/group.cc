@@ -34,10 +34,12 @@ struct Group::Member {
   bool in_group() const { return waits_at() && is_in_group_at(machine); }
 
   const CollectiveName* waits_at() const {
-    return done ? nullptr : collective_at(machine.executable(), machine.frame().pc);
+    // A kernel that is run by itself has no frame.
+    return done || !machine.running() ? nullptr : collective_at(machine.executable(), machine.frame().pc);
   }
   source::Span where() const {
-    const auto* debug = done ? nullptr : machine.executable().debug.instruction(machine.frame().pc);
+    const bool nowhere = done || !machine.running();
+    const auto* debug = nowhere ? nullptr : machine.executable().debug.instruction(machine.frame().pc);
     return debug ? debug->span : source::Span();
   }
 };

@@ -272,18 +272,19 @@ bool save_memory_fault(const repro::Program& stage, const repro::Finding& fault,
     source::Diagnostics refused;
     refused.add({}, source::message(diag::NoTvmScript, "the values are right, and memory is used wrongly"));
     report(refused, session.sources(), line, console);
-    return false;
+    if (line.save_repro.empty()) return false;
   }
+  const bool all = line.tvm_script.empty();  // of what was asked for
   if (!fault.is_about_storage()) {
     console.print_error(
         "note: no script is written: a run of one stage does not show that a storage has another size\n");
-    return true;
+    return all;
   }
   ReproFile repro = repro_of(line, session.options(), stage.module);
   repro.seen = seen;
   repro.entry = ":sanitize storage " + stage.function;
   repro.expectations = {std::string(kSuccess)};
-  return line.save_repro.empty() || write_repro(line.save_repro, repro, console);
+  return (line.save_repro.empty() || write_repro(line.save_repro, repro, console)) && all;
 }
 
 // The program as it was before a pass.

@@ -1,0 +1,202 @@
+// HandedOn: names, and where their values come from.
+#include "repro/compare/handed_on.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "rldb/ir/printer.h"
+#include "rldb/ir/walk.h"
+#include "rldb/support/text.h"
+
+namespace rldb::repro {
+
+namespace {
+
+constexpr int kDeepest = 200;  // calls and names that are followed
+
+std::string text_of(const ir::Expr* e) { return e ? support::one_line(ir::print_expr(e)) : std::string(); }
+
+// The variables that a value reads, in order.
+std::vector<const ir::Var*> variables_of(const ir::Expr* value) {
+  std::vector<const ir::Var*> found;
+  ir::walk(value, [&](const ir::Node* n) {
+    if (const auto* v = ir::as<ir::Var>(n)) found.push_back(v);
+    return true;
+  });
+  return found;
+}
+
+bool same_names(const ir::Expr* a, const ir::Expr* b) {
+  const auto x = variables_of(a), y = variables_of(b);
+  return std::equal(x.begin(), x.end(), y.begin(), y.end(),
+                    [](const ir::Var* v, const ir::Var* w) { return v->name == w->name; });
+}
+
+const ir::Expr* argument_of(const Handed& h) {
+  const auto* call = h.binding ? ir::as<ir::Call>(h.binding->value) : nullptr;
+  return call && h.position < call->args.size() ? call->args[h.position] : nullptr;
+}
+
+}  // namespace
+
+HandedOn::Index HandedOn::index_of(const Trace& t) {
+  Index index;
+  for (const Handed& h : t.handed) index.insert_or_assign({h.function, h.activation, h.name}, &h);
+  return index;
+}
+
+HandedOn::HandedOn(const Trace& a, const Trace& b, const Matcher& matcher)
+    : a_(a), b_(b), matcher_(matcher), of_a_(index_of(a)), of_b_(index_of(b)) {}
+
+std::optional<HandedOn::Pair> HandedOn::pair(const std::string& function, std::size_t activation,
+                                             const std::string& name) const {
+  const auto x = of_a_.find({function, activation, name}), y = of_b_.find({function, activation, name});
+  if (x == of_a_.end() || y == of_b_.end()) return std::nullopt;
+  const Pair p{x->second, y->second};
+  return p.a->kind == p.b->kind && p.a->leaves.size() == p.b->leaves.size() ? std::optional(p) : std::nullopt;
+}
+
+// A value that the first side has too, but not there.
+bool HandedOn::is_other(const Pair& p, std::size_t leaf) const {
+  const Handed::Leaf &x = p.a->leaves[leaf], &y = p.b->leaves[leaf];
+  if (x.event == kNoEvent || y.event == kNoEvent) return x.event == kNoEvent && y.event == kNoEvent && x.text != y.text;
+  return !matcher_.same_value(a_.events[x.event], b_.events[y.event]) && matcher_.equal()[y.event] != kNoEvent;
+}
+
+bool HandedOn::gives_others(const Pair& p) const {
+  for (std::size_t i = 0; i < p.a->leaves.size(); ++i)
+    if (is_other(p, i)) return true;
+  return false;
+}
+
+// The second side has computed all that the first side hands on there: it is there to be taken.
+bool HandedOn::has_right_one(const Pair& p) const {
+  return std::all_of(p.a->leaves.begin(), p.a->leaves.end(), [&](const Handed::Leaf& x) {
+    return x.event == kNoEvent || std::any_of(b_.events.begin(), b_.events.end(), [&](const Event& e) {
+             return matcher_.same_value(a_.events[x.event], e);
+           });
+  });
+}
+
+FirstDifference HandedOn::found(const Pair& p, const std::string& function, std::string how) const {
+  FirstDifference d;
+  d.function = function;
+  if (p.b->binding) {
+    d.name = d.other_name = p.b->binding->var->name;
+    d.binding = p.b->binding;
+    d.text = ir::print_binding(p.b->binding);
+    d.other_text = p.a->binding ? ir::print_binding(p.a->binding) : std::string();
+  } else {
+    d.text = "return " + text_of(p.b->returned);
+    d.other_text = "return " + text_of(p.a->returned);
+  }
+  d.handed_on = std::move(how);
+  return d;
+}
+
+std::optional<FirstDifference> HandedOn::follow(const Pair& p, int depth) const {
+  if (depth > kDeepest || !gives_others(p)) return std::nullopt;
+  switch (p.b->kind) {
+    case Handed::Kind::Parameter:
+      return to_call(p, depth);
+    case Handed::Kind::Binding:
+      return to_value(p, depth);
+    case Handed::Kind::Result:
+      return to_return(p, depth);
+  }
+  return std::nullopt;
+}
+
+std::optional<FirstDifference> HandedOn::follow_names(const ir::Expr* value, const std::string& function,
+                                                      std::size_t activation, int depth) const {
+  for (const ir::Var* v : variables_of(value))
+    if (const auto p = pair(function, activation, std::string(v->name)))
+      if (auto d = follow(*p, depth + 1)) return d;
+  return std::nullopt;
+}
+
+std::optional<FirstDifference> HandedOn::to_call(const Pair& p, int depth) const {
+  const ir::Expr *x = argument_of(*p.a), *y = argument_of(*p.b);
+  if (!x || !y || p.a->other_function != p.b->other_function) return std::nullopt;
+  if (text_of(x) == text_of(y)) return follow_names(y, p.b->other_function, p.b->other_activation, depth);
+  if (!has_right_one(p)) return std::nullopt;
+  return found(p, p.b->other_function,
+               fmt::format("parameter `{}` of `{}` was given `{}`, is now given `{}`", p.b->name, p.b->function,
+                           text_of(x), text_of(y)));
+}
+
+std::optional<FirstDifference> HandedOn::to_value(const Pair& p, int depth) const {
+  const ir::Expr *x = p.a->binding->value, *y = p.b->binding->value;
+  const auto *call = ir::as<ir::Call>(x), *now = ir::as<ir::Call>(y);
+  if (call && now && same_names(x, y)) {
+    // The same arguments: they are other values, or the callee returns others, or it is another callee.
+    if (auto d = follow_names(y, p.b->function, p.b->activation, depth)) return d;
+    const auto *was = ir::as<ir::GlobalVar>(call->callee), *is = ir::as<ir::GlobalVar>(now->callee);
+    if (was && is && stem(was->name) != stem(is->name))
+      return found(p, p.b->function, fmt::format("`{}` was called, now `{}` is", was->name, is->name));
+    if (p.a->other_function != p.b->other_function) return std::nullopt;
+    const auto result = pair(p.b->other_function, p.b->other_activation, "");
+    return result ? follow(*result, depth + 1) : std::nullopt;
+  }
+  if (text_of(x) == text_of(y)) return follow_names(y, p.b->function, p.b->activation, depth);
+  if (call || now || !has_right_one(p)) return std::nullopt;
+  return found(p, p.b->function, fmt::format("`{}` was `{}`, is now `{}`", p.b->name, text_of(x), text_of(y)));
+}
+
+std::optional<FirstDifference> HandedOn::to_return(const Pair& p, int depth) const {
+  const ir::Expr *x = p.a->returned, *y = p.b->returned;
+  if (text_of(x) == text_of(y)) return follow_names(y, p.b->function, p.b->activation, depth);
+  if (!has_right_one(p)) return std::nullopt;
+  return found(p, p.b->function, fmt::format("`{}` returns other values", p.b->function));
+}
+
+std::size_t HandedOn::at_place_of(std::size_t of_b) const {
+  const Event& y = b_.events[of_b];
+  for (std::size_t i = 0; i < a_.events.size() && y.binding; ++i) {
+    const Event& x = a_.events[i];
+    if (x.binding && x.function == y.function && x.activation == y.activation &&
+        x.binding->var->name == y.binding->var->name)
+      return i;
+  }
+  return kNoEvent;
+}
+
+bool HandedOn::is_same_computation(std::size_t of_b) const {
+  const std::size_t i = at_place_of(of_b);
+  if (i == kNoEvent) return false;
+  const Event &x = a_.events[i], &y = b_.events[of_b];
+  return stem(x.callee) == stem(y.callee) && same_names(x.binding->value, y.binding->value);
+}
+
+std::optional<FirstDifference> HandedOn::behind(const FirstDifference& d) const {
+  if (d.event == kNoEvent) return std::nullopt;
+  const Event& y = b_.events[d.event];
+  if (is_same_computation(d.event)) return follow_names(y.binding->value, y.function, y.activation, 0);
+  return by_name_of_parameter(d, y);
+}
+
+// A function that the first side does not have, such as one made by fusion: its parameters have the names of what it
+// read there.
+std::optional<FirstDifference> HandedOn::by_name_of_parameter(const FirstDifference& d, const Event& y) const {
+  for (const ComparedInput& in : d.inputs) {
+    if (in.instead_of.empty()) continue;
+    const auto it = of_b_.find({y.function, y.activation, in.instead_of});
+    if (it == of_b_.end() || it->second->kind != Handed::Kind::Parameter) continue;
+    const std::string given = text_of(argument_of(*it->second));
+    if (given != in.name) continue;
+    return found({it->second, it->second}, it->second->other_function,
+                 fmt::format("parameter `{}` of `{}` is given `{}`", in.instead_of, y.function, given));
+  }
+  return std::nullopt;
+}
+
+std::optional<FirstDifference> HandedOn::in_result(std::size_t leaf) const {
+  if (b_.handed.empty() || b_.handed.back().kind != Handed::Kind::Result) return std::nullopt;
+  const Handed& last = b_.handed.back();
+  const auto p = pair(last.function, last.activation, "");
+  if (!p || leaf >= p->b->leaves.size() || !is_other(*p, leaf)) return std::nullopt;
+  return follow(*p, 0);
+}
+
+}  // namespace rldb::repro
