@@ -8,6 +8,7 @@
 
 #include "rldb/ir/arith.h"
 #include "rldb/ir/intrinsic/host.h"
+#include "rldb/ir/loop_jump.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/thread_tag.h"
 #include "rldb/ir/threads.h"
@@ -181,7 +182,8 @@ class ThreadLoops : public Rewriter {
       return f;
     }
     const Expr* extent = rewrite(f->extent);
-    if (seen_ && !inside_) {
+    // A jump of one thread is none of the others: each has the loop for itself.
+    if ((seen_ || jumps(f->body)) && !inside_) {
       const Stmt* made = per_thread(f, true);
       ++depth_;
       return made;

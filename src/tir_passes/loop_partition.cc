@@ -10,8 +10,8 @@
 #include "rldb/ir/attr_name/kernel.h"
 #include "rldb/ir/comparison.h"
 #include "rldb/ir/equal.h"
-#include "rldb/ir/intrinsic/control.h"
 #include "rldb/ir/intrinsic/hint.h"
+#include "rldb/ir/loop_jump.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/thread_tag.h"
 #include "rldb/ir/threads.h"
@@ -215,20 +215,10 @@ class Partitioner : public Rewriter {
   }
 
   bool is_candidate(const ForStmt* f) const {
-    if (f->for_kind == ForKind::ThreadBinding || f->step || parts_ >= kMaxParts || has_jump(f->body)) return false;
+    if (f->for_kind == ForKind::ThreadBinding || f->step || parts_ >= kMaxParts || jumps(f->body)) return false;
     if (has_hint(f)) return true;
     const bool fixed = const_int(f->min) && const_int(f->extent);
     return (!fixed || options_.const_loops) && has_likely(f->body, f->var);
-  }
-
-  static bool has_jump(const Stmt* body) {
-    bool jump = false;
-    walk(body, [&](const Node* n) {
-      const auto* e = as<Expr>(n);
-      jump = jump || (e && (is_call_of(e, intrin::BreakLoop) || is_call_of(e, intrin::ContinueLoop)));
-      return !jump;
-    });
-    return jump;
   }
 
   static bool has_likely(const Stmt* body, const Var* v) {

@@ -12,6 +12,7 @@
 #include <unordered_set>
 
 #include "rldb/ir/arith.h"
+#include "rldb/ir/intrinsic/device.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_refusal.h"
@@ -106,6 +107,7 @@ class Narrower : public Rewriter {
     }
     if (const auto* l = as<BufferLoad>(e))
       return ctx_.load(visit_buffer(l->buffer), indices(l->indices), rewrite(l->predicate));
+    if (is_call_of(e, intrin::TvmThreadAllreduce)) return allreduce(as<Call>(e));
     const auto* b = as<BinaryExpr>(e);
     if (!b || !e->dtype().is_bool() || !is_wide(b->a)) return default_expr(e);
     const Expr *x = narrowed(b->a), *y = narrowed(b->b);
@@ -126,6 +128,20 @@ class Narrower : public Rewriter {
   }
 
  private:
+  // Behind its size, sources, condition and results it names threads: the variables themselves.
+  const Expr* allreduce(const Call* call) {
+    const Expr* made = default_expr(call);
+    const auto* c = as<Call>(made);
+    const auto size = c && !c->args.empty() ? const_int(c->args[0]) : std::nullopt;
+    if (!size || c == call) return made;
+    std::vector<const Expr*> args(c->args.begin(), c->args.end());
+    for (std::size_t i = std::size_t(2 + 2 * *size); i < args.size(); ++i) {
+      const auto it = isa<Var>(call->args[i]) ? narrow_.find(as<Var>(call->args[i])) : narrow_.end();
+      if (it != narrow_.end()) args[i] = it->second;
+    }
+    return ctx_.call_typed(c->callee, args, c->type, c->attrs, c->ty_args);
+  }
+
   // The literals of a declaration.
   const Buffer* narrowed_buffer(const Buffer* b) {
     std::vector<const Expr*> shape;

@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "rldb/ir/arith.h"
+#include "rldb/ir/loop_jump.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_limit.h"
@@ -84,7 +85,9 @@ class Unroll : public Rewriter {
     const auto* f = as<ForStmt>(made);
     if (!f) return made;
     const auto times = const_int(analyzer_.simplify(f->extent));
-    const bool known = times && *times >= 0 && *times <= std::numeric_limits<std::int32_t>::max() && !f->step;
+    // A copy of a jump would leave the loop around.
+    const bool known =
+        !jumps(f->body) && times && *times >= 0 && *times <= std::numeric_limits<std::int32_t>::max() && !f->step;
     bool wanted = f->for_kind == ForKind::Serial && known && size_.plain == 0 &&
                   size_.unrolled <= options_.auto_max_depth &&
                   (size_.steps <= options_.auto_max_step / std::max<std::int64_t>(*times, 1) ||

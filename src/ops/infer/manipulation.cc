@@ -1,4 +1,5 @@
 // Type inference: movement of data and change of shape. Indexing is in infer/indexing.cc.
+#include <algorithm>
 #include <set>
 
 #include "ops/infer/util.h"
@@ -452,6 +453,15 @@ const Expr* padded_blocks(ir::Context& ctx, const Expr* result, const ir::Lambda
   return nullptr;
 }
 
+// There are no indices of such a dim to map.
+bool reads_empty_dim(const Expr* result, const ir::Lambda& map, std::span<const Expr* const> shape) {
+  std::vector<const ir::Var*> vars;
+  ir::collect_vars(result, vars);
+  for (std::size_t i = 0; i < map.params.size(); ++i)
+    if (ir::is_const(shape[i], 0) && std::find(vars.begin(), vars.end(), map.params[i]) != vars.end()) return true;
+  return false;
+}
+
 // Places between dims, in order.
 Result<support::Unit> check_separators(const OpInfo& info, const ir::CallSpec& call, std::string_view attr, int ndim) {
   const auto given = attr_ints(call, attr);
@@ -504,6 +514,10 @@ Result<const Type*> layout_transform(ir::Context& ctx, const OpInfo& info, const
     const auto* mod = r->kind == ir::BinaryKind::FloorMod ? ir::as<ir::BinaryExpr>(r) : nullptr;
     if (mod && ir::isa<ir::IntImm>(mod->b)) {
       dims.push_back(mod->b);
+      continue;
+    }
+    if (constant && reads_empty_dim(r, *lambda, x->shape)) {
+      dims.push_back(ctx.i64(0));
       continue;
     }
     if (constant) {

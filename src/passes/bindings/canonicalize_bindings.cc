@@ -251,6 +251,9 @@ class Planner {
   void visit_uses(const Expr* e) {
     walk(e, [&](const Node* n) {
       if (const auto* v = as<Var>(n)) use(v);
+      // A field is read from where it comes from.
+      if (const auto* field = as<TupleGetItem>(n))
+        if (const auto* v = as<Var>(known_field(field))) use(v);
       if (const auto* call = as<Call>(n)) keep_names(call);
       if (const auto* s = as<SeqExpr>(n)) {
         visit_seq(s);

@@ -153,7 +153,8 @@ class Annotate : public Rewriter {
       params.push_back(t && t->has_shape && !t->vdevice ? define_var(p, on(t, demand_.scope_for(p))) : p);
     }
     const auto* body = as<SeqExpr>(rewrite(static_cast<const Expr*>(f->body)));
-    const Function* made = ctx_.function(params, body, body->body->type, f->is_pure, f->attrs);
+    const Function* made =
+        ctx_.function(params, body, erase_unbound(ctx_, body->body->type, params), f->is_pure, f->attrs);
     ctx_.set_origin(made, f);
     return made;
   }

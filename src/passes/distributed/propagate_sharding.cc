@@ -321,6 +321,8 @@ class Distributor : public Rewriter {
     if (as_call_of(call, op::DistAnnotateSharding)) {
       const Expr* operand = rewrite(call->args[0]);
       if (operand->type == type) {
+        const auto* v = as<Var>(operand);
+        if (v && v->is_dataflow() && !b->var->is_dataflow()) return {bound(b, operand)};  // seen outside of its block
         remap(b->var, operand);
         return {};
       }
