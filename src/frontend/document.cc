@@ -75,6 +75,15 @@ bool says_how_to_read(std::string_view text) {
   return false;
 }
 
+bool says_how_to_read_at(std::string_view text, std::uint32_t begin, std::uint32_t end) {
+  constexpr std::uint32_t kBeside = 20;
+  std::string_view before = text.substr(0, begin), behind = text.substr(end, kBeside);
+  before = before.substr(before.size() - std::min(before.size(), std::size_t(kBeside)));
+  before = before.substr(before.rfind('\n') + 1);  // (npos + 1 is 0)
+  behind = behind.substr(0, behind.find('\n'));
+  return says_how_to_read(text.substr(begin - before.size(), before.size() + (end - begin) + behind.size()));
+}
+
 // ---- the whole text ----
 
 void Document::State::read_whole() {
@@ -525,11 +534,8 @@ bool Document::State::read_part(const TextEdit& edit, const cst::LiveTree::Chang
   if (!in_parts || (!shared && ctx->bytes_reserved() > 2 * whole_bytes + kSlack)) return false;
   Member* m = member_at(edit);
   if (!m || m->cyclic || !script::is_function(m->kind)) return false;
-  // A spelling may be completed by the text beside the edit.
-  constexpr std::uint32_t kBeside = 20;
-  const std::uint32_t beside = edit.begin - std::min(edit.begin, kBeside);
-  if (says_how_to_read(old_text.substr(beside, edit.old_end + kBeside - beside)) ||
-      says_how_to_read(buffer().text().substr(beside, edit.new_end + kBeside - beside)))
+  if (says_how_to_read_at(old_text, edit.begin, edit.old_end) ||
+      says_how_to_read_at(buffer().text(), edit.begin, edit.new_end))
     return false;
   const auto place = live.find(m->kind, m->span.begin);
   if (!place || !same_surroundings(*m, *place, edit)) return false;

@@ -6,6 +6,7 @@
 #include "frontend/cst/scan.h"
 #include "frontend/document_state.h"
 #include "frontend/echo.h"
+#include "frontend/script/value/unsupported.h"
 #include "rldb/source/diagnostic_script_function.h"
 #include "rldb/source/diagnostic_script_name.h"
 #include "rldb/source/diagnostic_script_relax.h"
@@ -21,6 +22,7 @@ struct Document::State::Layout {
   Part of_class;
   std::vector<Part> functions;     // of the class
   std::vector<Part> fixed;         // as long as these are the same, the functions can be read by themselves
+  std::vector<Part> imports;       // of the file
   std::vector<Part> plain;         // functions and classes without the decorators that they need
   std::vector<Part> damaged;       // statements of the file, beside the class, that were cut out
   std::vector<Part> names;         // of the class: names alone, as they are while something is typed
@@ -124,6 +126,18 @@ bool has_line_of_its_own(const Part& part, std::string_view text) {
   return before.find_first_not_of(' ') == std::string_view::npos && ends_line(text, part.end);
 }
 
+bool is_import(const Part& part, std::string_view text) {
+  return (part.kind == Kind::ImportStatement || part.kind == Kind::ImportFromStatement) &&
+         has_line_of_its_own(part, text);
+}
+
+// An expression of the file, which is not run.
+bool is_inert(const Part& part, std::string_view text) {
+  constexpr std::uint32_t kMost = 500;  // too short to be nested too deep
+  return part.kind == Kind::ExpressionStatement && part.end - part.begin <= kMost && has_line_of_its_own(part, text) &&
+         cst::is_plain_line(text_of(part, text));
+}
+
 bool holds(const Part& part, std::uint32_t at) { return part.begin <= at && at < part.end; }
 bool holds(const std::vector<Part>& parts, std::uint32_t at) {
   return std::any_of(parts.begin(), parts.end(), [&](const Part& p) { return holds(p, at); });
@@ -151,7 +165,9 @@ std::optional<Document::State::Layout> Document::State::layout(std::uint32_t cla
     } else if (part.plain && (part.kind == Kind::FunctionDefinition || part.kind == Kind::Module)) {
       if (live.has_cut_header(part.begin, part.body)) return std::nullopt;
       found.plain.push_back(part);
-    } else {
+    } else if (is_import(part, text)) {
+      found.imports.push_back(part);
+    } else if (!is_inert(part, text)) {
       found.fixed.push_back(part);
     }
   }
@@ -159,12 +175,13 @@ std::optional<Document::State::Layout> Document::State::layout(std::uint32_t cla
   for (const Part& part : live.parts(found.of_class)) {
     if (part.kind == Kind::UnexpectedIndent) return std::nullopt;
     // Without a block: what fell out of it is the class's.
-    const bool is_function = script::is_function(part.kind) || part.kind == Kind::FunctionDefinition;
-    if (is_function && part.body >= part.end) return std::nullopt;
+    const bool has_block =
+        script::is_function(part.kind) || part.kind == Kind::FunctionDefinition || part.kind == Kind::Module;
+    if (has_block && part.body >= part.end) return std::nullopt;
     if (script::is_function(part.kind)) {
       if (part.name_begin == part.name_end || live.has_cut_header(part.begin, part.body)) return std::nullopt;
       found.functions.push_back(part);
-    } else if (part.kind == Kind::FunctionDefinition) {
+    } else if (part.kind == Kind::FunctionDefinition || part.kind == Kind::Module) {
       if (live.has_cut_header(part.begin, part.body)) return std::nullopt;
       found.plain.push_back(part);
     } else if (const auto* cut = cut_at(part, *cuts)) {
@@ -197,12 +214,13 @@ void Document::State::note_fixed() {
   const auto is_class = [&](const Part& p) { return p.kind == Kind::Module && p.begin == result.items[0].span.begin; };
   for (const Part& p : of_file) {
     const bool is_plain = p.plain && (p.kind == Kind::FunctionDefinition || p.kind == Kind::Module);
-    if (!is_class(p) && !is_plain && !cut_at(p, cuts)) fixed.push_back(p);
+    if (!is_class(p) && !is_plain && !cut_at(p, cuts) && !is_import(p, text) && !is_inert(p, text)) fixed.push_back(p);
   }
   for (const Part& c : of_file)
     if (is_class(c))
       for (const Part& p : live.parts(c))
-        if (!script::is_function(p.kind) && p.kind != Kind::FunctionDefinition && !cut_at(p, cuts) && !is_name(p, text))
+        if (!script::is_function(p.kind) && p.kind != Kind::FunctionDefinition && p.kind != Kind::Module &&
+            !cut_at(p, cuts) && !is_name(p, text))
           fixed.push_back(p);
 }
 
@@ -213,6 +231,23 @@ bool Document::State::same_fixed(const Layout& now, const TextEdit& edit) const 
   });
 }
 
+// Whether `R`, `T` and `I` are what they were. A damaged import line says what can be read of it.
+bool Document::State::same_imports(const Layout& now) const {
+  std::vector<Part> parts = now.imports;
+  for (const Part& part : now.damaged)
+    if (has_word(text_of(part, buffer().text()), "import")) parts.push_back(part);
+  std::sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.begin < b.begin; });
+  std::vector<cst::Tree> trees;
+  for (const Part& part : parts) trees.push_back(live.copy_node(file, part.kind, part.begin, tree_options()));
+  std::vector<cst::Node> nodes;
+  for (const cst::Tree& tree : trees) {
+    if (tree.rows.empty()) return false;
+    const cst::Node& node = nodes.emplace_back(&tree, 0);
+    if (!node.is(Kind::ImportStatement) && !node.is(Kind::ImportFromStatement)) return false;
+  }
+  return script::imports_of(nodes, buffer().text()) == reader->imports;
+}
+
 // ---- what has changed ----
 
 bool Document::State::may_change_members(const TextEdit& edit, std::string_view old_text) {
@@ -220,17 +255,27 @@ bool Document::State::may_change_members(const TextEdit& edit, std::string_view 
   constexpr std::size_t kSlack = std::size_t(32) << 20;
   if (!in_parts || reader->missed_member || (!shared && ctx->bytes_reserved() > 2 * whole_bytes + kSlack)) return false;
   if (!outer.empty()) return false;
-  constexpr std::uint32_t kBeside = 20;
-  const std::uint32_t beside_begin = edit.begin - std::min(edit.begin, kBeside);
-  if (says_how_to_read(old_text.substr(beside_begin, edit.old_end + kBeside - beside_begin)) ||
-      says_how_to_read(buffer().text().substr(beside_begin, edit.new_end + kBeside - beside_begin)))
+  if (says_how_to_read_at(old_text, edit.begin, edit.old_end) ||
+      says_how_to_read_at(buffer().text(), edit.begin, edit.new_end))
     return false;
   // (A class with superclasses has members without decorators.)
   const std::string_view header = class_header(old_text);
   if (header.empty()) return false;
   const std::string_view line = header.substr(0, header.find('\n'));
   const auto line_end = static_cast<std::uint32_t>(line.data() + line.size() - old_text.data());
-  return line.find('(') == std::string_view::npos && edit.begin > line_end;
+  return line.find('(') == std::string_view::npos && (edit.begin > line_end || is_above_class(edit, old_text));
+}
+
+// Whole lines away from the decorators of the class.
+bool Document::State::is_above_class(const TextEdit& edit, std::string_view old_text) const {
+  const std::uint32_t begin = result.items[0].span.begin;
+  return edit.old_end <= line_begin(old_text, begin) &&
+         edit.new_end <= line_begin(buffer().text(), class_begin_after(edit));
+}
+// Text typed directly before the class is no part of it.
+std::uint32_t Document::State::class_begin_after(const TextEdit& edit) const {
+  const std::uint32_t begin = result.items[0].span.begin;
+  return begin >= edit.old_end ? static_cast<std::uint32_t>(begin + edit.delta()) : edit.moved(begin);
 }
 
 // Neither its text nor its place in the tree is another one.
@@ -413,7 +458,12 @@ std::optional<std::vector<source::Diagnostic>> Document::State::read_beside(cons
     for (const source::Diagnostic& d : of_class.all())
       if (!holds(now.functions, d.span.begin) && !holds(now.plain, d.span.begin)) all.add(d);
   }
-  for (const Part& part : now.damaged)
+  for (const Part& part : now.damaged) {
+    const std::size_t before = all.all().size();
+    cst::report_damage(live.copy_node(file, part.kind, part.begin, tree_options()), all);
+    if (all.all().size() == before) return std::nullopt;  // several statements of which the first is sound
+  }
+  for (const Part& part : now.imports)  // `import a asR` has no error in its tree
     cst::report_damage(live.copy_node(file, part.kind, part.begin, tree_options()), all);
   for (const Part& part : now.names)
     all.add({file, part.begin, part.end}, source::message(diag::UnsupportedHere, "an expression", "in a module"));
@@ -424,10 +474,15 @@ std::optional<std::vector<source::Diagnostic>> Document::State::read_beside(cons
     if (tree.rows.empty()) return std::nullopt;
     cst::report_damage(tree, all);
     const source::Span name{file, part.name_begin, part.name_end};
-    if (part.kind == Kind::Module) {
+    const bool in_class = is_inside(name, {file, now.of_class.begin, now.of_class.end});
+    if (part.kind == Kind::Module && in_class) {
+      const auto line_end = static_cast<std::uint32_t>(std::min(text.find('\n', part.begin), std::size_t(part.end)));
+      all.add({file, part.begin, line_end},
+              source::message(diag::UnsupportedHere, script::shown_kind(Kind::Module), "in a module"));
+    } else if (part.kind == Kind::Module) {
       if (script::lacks_decorator(text.substr(part.body, part.end - part.body)))
         all.add(name, script::undecorated_module(name_of(part, text)));
-    } else if (is_inside(name, {file, now.of_class.begin, now.of_class.end})) {
+    } else if (in_class) {
       all.add(name, script::undecorated_function(name_of(part, text)));
     }
   }
@@ -457,8 +512,8 @@ bool Document::State::knows_beside() {
 bool Document::State::read_members(const TextEdit& edit, const cst::LiveTree::Changed& changed,
                                    std::string_view old_text) {
   if (!may_change_members(edit, old_text)) return false;
-  const std::optional<Layout> now = layout(result.items[0].span.begin);
-  if (!now || now->functions.empty() || !same_fixed(*now, edit)) return false;
+  const std::optional<Layout> now = layout(class_begin_after(edit));
+  if (!now || now->functions.empty() || !same_fixed(*now, edit) || !same_imports(*now)) return false;
   auto changes = changes_of_members(*now, edit, changed, old_text);
   if (!changes || !add_mentions(*changes, *now, edit)) return false;
   move_all(edit);

@@ -24,6 +24,8 @@ inline bool is_inside(const source::Span& inner, const source::Span& outer) {
 
 // Spellings whose presence anywhere in a file changes how all of it is read.
 bool says_how_to_read(std::string_view text);
+// Whether a part of the text has one. It may be completed by the text beside the part, in the same line.
+bool says_how_to_read_at(std::string_view text, std::uint32_t begin, std::uint32_t end);
 
 // The parts of a member visible to callers. Without a type they depend on the caller, and are never the same.
 struct Face {
@@ -163,9 +165,12 @@ struct Document::State {
   struct Layout;
   struct MemberChanges;
   bool may_change_members(const TextEdit& edit, std::string_view old_text);
+  bool is_above_class(const TextEdit& edit, std::string_view old_text) const;
+  std::uint32_t class_begin_after(const TextEdit& edit) const;
   std::optional<Layout> layout(std::uint32_t class_begin);
   void note_fixed();
   bool same_fixed(const Layout& now, const TextEdit& edit) const;
+  bool same_imports(const Layout& now) const;
   bool is_untouched(const Member& m, const cst::LiveTree::Part& now, const TextEdit& edit,
                     const cst::LiveTree::Changed& changed, std::string_view old_text) const;
   std::optional<MemberChanges> changes_of_members(const Layout& now, const TextEdit& edit,

@@ -672,6 +672,45 @@ TEST_CASE("a header that cuts a function in two, and back") {
   }
 }
 
+TEST_CASE("lines above the class leave its functions as they are") {
+  for (const std::string_view line :
+       {"# a comment\n", "x =\n", "x\n", "import numpy as np\n", "impor\n", "from tvm.script import\n", "f(\n",
+        "def plain(x):\n    pass\n", "class Plain:\n    pass\n", "import a asR\n", "x; y\n", "x  # y\n"}) {
+    CAPTURE(line);
+    Edited e(kModule);
+    e.insert("@I.ir_module", line);
+    if (line == "# a comment\n" || line == "x =\n" || line == "import numpy as np\n" || line == "impor\n")
+      CHECK(!e.document.last_read().whole);
+    e.change(line, "");
+    CHECK(e.document.result().ok);
+  }
+  Edited e(kModule);
+  e.change("import relax as R", "import as R");
+  CHECK(!e.document.last_read().whole);
+  e.change("import as R", "import relax as R");
+  CHECK(!e.document.last_read().whole);
+  // One that tells how to read the rest.
+  e.change("import tirx as T", "impor tirx as T");
+  CHECK(e.document.last_read().whole);
+  e.change("impor tirx as T", "import tirx as T");
+  e.insert("@I.ir_module", "from tvm.script import ir as R\n");
+  CHECK(e.document.last_read().whole);
+}
+
+TEST_CASE("a class in a function, or among them") {
+  for (const std::string_view header : {"    class Cut:\n", "    class Cut\n", "    @I.ir_module\n    class Cut:\n"}) {
+    CAPTURE(header);
+    Edited e(kModule);
+    e.insert("        u = inner(w)\n", header);
+    e.change(header, "");
+    CHECK(e.document.result().ok);
+    e.insert("    @R.function\n    def main(x", "    class Among:\n        y = 1\n");
+    CHECK(!e.document.last_read().whole);
+    e.change("    class Among:\n        y = 1\n", "");
+    CHECK(!e.document.last_read().whole);
+  }
+}
+
 TEST_CASE("a call of a function that is missing in a text that was longer") {
   const std::string comment = "        # " + std::string(200, '-') + "\n";
   const auto function = [](const std::string& name, const std::string& value, const std::string& line) {

@@ -173,10 +173,25 @@ TSInputEdit difference(std::string_view before, std::string_view after) {
   return edit_of(before, after, begin, before.size() - tail, after.size() - tail);
 }
 
+static std::size_t column_of_line(std::string_view text, std::size_t at) {
+  const std::size_t line = at == 0 ? std::string_view::npos : text.rfind('\n', at - 1);
+  const std::size_t begin = line == std::string_view::npos ? 0 : line + 1;
+  return std::min(text.find_first_not_of(" \t\r\f\v", begin), text.size()) - begin;
+}
+
+// Whether the first code behind a place stands in a block that begins between that and the last code before it.
+static bool begins_block_at(std::string_view text, std::size_t at) {
+  constexpr std::string_view kSpace = " \t\r\f\v\n";
+  const std::size_t last = text.substr(0, at).find_last_not_of(kSpace), next = text.find_first_not_of(kSpace, at);
+  return last != std::string_view::npos && next != std::string_view::npos &&
+         column_of_line(text, next) > column_of_line(text, last);
+}
+
 // The tokens that end a line and its blocks have no width where a block ends: they stand where the padding of the next
 // function begins, and the runtime, which looks for what it can reuse at a place, passes over that function while it
 // looks for the line end. So an edit beside a line end takes in the blanks around it, as if they had been typed again,
-// and the character before them, which gets what is typed.
+// and the character before them, which gets what is typed. Not where a block begins: the runtime passes over blocks
+// whose first token, which is in these blanks, is another one.
 TSInputEdit difference_for_runtime(std::string_view before, std::string_view after) {
   constexpr std::string_view kBlanks = " \t\r\f\v", kSpace = " \t\r\f\v\n";
   std::size_t begin = shared_head(before, after);
@@ -187,9 +202,13 @@ TSInputEdit difference_for_runtime(std::string_view before, std::string_view aft
   const bool ends_line = line_end == after.size() || after[line_end] == '\n';
   const bool begins_line = code == std::string_view::npos || head[code] == '\n';
   if (!ends_line && !begins_line) return edit_of(before, after, begin, before.size() - tail, after.size() - tail);
-  if (ends_line) tail = after.size() - std::min(after.find_first_not_of(kSpace, line_end), after.size());
+  if (ends_line && !begins_block_at(after, line_end) && !begins_block_at(before, before.size() - tail))
+    tail = after.size() - std::min(after.find_first_not_of(kSpace, line_end), after.size());
   const std::size_t last = head.find_last_not_of(kSpace);
-  begin = last == std::string_view::npos ? 0 : last;
+  if (last == std::string_view::npos)
+    begin = 0;
+  else if (!begins_block_at(after, begin) && !begins_block_at(before, begin))
+    begin = last;
   return edit_of(before, after, begin, before.size() - tail, after.size() - tail);
 }
 

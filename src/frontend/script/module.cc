@@ -579,7 +579,7 @@ Space space_of_module(std::string_view dotted) {
 
 }  // namespace
 
-void set_default_spaces(Reader& r) {
+static void set_default_spaces(Imports& imports) {
   for (const auto& [name, space] : {std::pair<std::string_view, Space>{"R", Space::Relax},
                                     {"relax", Space::Relax},
                                     {"T", Space::Tir},
@@ -590,12 +590,13 @@ void set_default_spaces(Reader& r) {
                                     {"I", Space::Ir},
                                     {"ir", Space::Ir},
                                     {"tvm", Space::Tvm}})
-    r.imports.add(name, space);
+    imports.add(name, space);
 }
+void set_default_spaces(Reader& r) { set_default_spaces(r.imports); }
 
 namespace {
 
-void read_import(Reader& r, Node s) {
+void read_import(Imports& imports, Node s) {
   const bool from = s.is(Kind::ImportFromStatement);
   const std::string_view module = from ? s.child(Field::Module).text() : std::string_view();
   for (Node n : s.children()) {
@@ -605,24 +606,24 @@ void read_import(Reader& r, Node s) {
     if (from &&
         (module == "tvm.script" || module == "tvm" || module == "tvm.script.parser" || module.ends_with("script"))) {
       const Space space = space_of_module(name.text());
-      if (space != Space::Other) r.imports.add(alias.text(), space);
-      if (name.text() == "tirx" && n.is(Kind::AliasedImport)) r.imports.note_tirx();
-      if (name.text() == "tir" && n.is(Kind::AliasedImport)) r.imports.note_tir();
+      if (space != Space::Other) imports.add(alias.text(), space);
+      if (name.text() == "tirx" && n.is(Kind::AliasedImport)) imports.note_tirx();
+      if (name.text() == "tir" && n.is(Kind::AliasedImport)) imports.note_tir();
     } else if (!from) {
       const std::string_view root = name.text().substr(0, name.text().find('.'));
       if (n.is(Kind::AliasedImport)) {
         if (const Space space = space_of_module(name.text()); root == "tvm" && space != Space::Other)
-          r.imports.add(alias.text(), space);
+          imports.add(alias.text(), space);
       }
     }
   }
 }
 
 // The header that TVM prints is a comment: `# from tvm.script import tirx as T`.
-void read_comment_header(Reader& r) {
-  const std::string_view head = r.text.substr(0, std::min<std::size_t>(r.text.size(), std::size_t(1) << 20));
-  if (head.find("import tirx as T") != std::string_view::npos) r.imports.note_tirx();
-  if (head.find("import tir as T") != std::string_view::npos) r.imports.note_tir();
+void read_comment_header(Imports& imports, std::string_view text) {
+  const std::string_view head = text.substr(0, std::min<std::size_t>(text.size(), std::size_t(1) << 20));
+  if (head.find("import tirx as T") != std::string_view::npos) imports.note_tirx();
+  if (head.find("import tir as T") != std::string_view::npos) imports.note_tir();
 }
 
 // A value of a Python line at file level that is simple enough to read; anything else is left alone.
@@ -669,12 +670,20 @@ std::vector<Node> statements_of(const cst::Tree& tree) {
   return out;
 }
 
+Imports imports_of(const std::vector<Node>& imports, std::string_view text) {
+  Imports out;
+  set_default_spaces(out);
+  read_comment_header(out, text);
+  for (Node n : imports) read_import(out, n);
+  return out;
+}
+
 // Imports, TypeVars and metadata determine how to read the rest, wherever they occur.
 void read_preamble(Reader& r, const std::vector<Node>& statements) {
   set_default_spaces(r);
-  read_comment_header(r);
+  read_comment_header(r.imports, r.text);
   for (Node s : statements) {
-    if (s.is(Kind::ImportStatement) || s.is(Kind::ImportFromStatement)) read_import(r, s);
+    if (s.is(Kind::ImportStatement) || s.is(Kind::ImportFromStatement)) read_import(r.imports, s);
     if (s.is(Kind::Binding)) {
       collect_type_var(r, s);
       if (s.child(Field::Target).text() == "metadata") note_metadata(r, s.child(Field::Value));

@@ -22,6 +22,9 @@ void define_macro(Reader& r, Node function);
 // Kinds of the functions that are members of a module.
 bool is_function(Kind k);
 
+// The meaning of names as the import lines of a text and its header of comments give it.
+Imports imports_of(const std::vector<Node>& imports, std::string_view text);
+
 // Reports about functions and classes that lack their decorator. A class without any in its body is plain Python.
 source::Message undecorated_function(std::string_view name);
 source::Message undecorated_module(std::string_view name);

@@ -51,6 +51,7 @@ class Imports {
   }
   bool has_tirx() const { return tirx_; }  // `tirx as T`
   bool has_tir() const { return tir_; }    // `tir as T`: an older text
+  bool operator==(const Imports&) const = default;
 
  private:
   std::unordered_map<std::string_view, Space> spaces_;

@@ -496,10 +496,31 @@ Status Repl::record(std::string_view entry, const std::function<Status()>& work)
 
 void Repl::mute(bool on) { tee_->muted = on; }
 
+// As a shell has it: `~` at the beginning of a word is the home folder, and a name may be in quotes.
+static std::string with_home(std::string_view rest) {
+  const bool quoted =
+      rest.size() > 2 && (rest[0] == '"' || rest[0] == '\'') && rest.find(rest[0], 1) == rest.size() - 1;
+  if (quoted) rest = rest.substr(1, rest.size() - 2);
+  const std::string home = support::home_folder();
+  std::string out;
+  for (std::size_t i = 0; i < rest.size(); ++i) {
+    const bool begins = i == 0 || (!quoted && rest[i - 1] == ' ');
+    const bool ends = i + 1 == rest.size() || rest[i + 1] == '/' || rest[i + 1] == ' ';
+    if (rest[i] == '~' && begins && ends && !home.empty())
+      out += home;
+    else
+      out += rest[i];
+  }
+  return out;
+}
+
 Status Repl::run_handler(const Command& command, std::string_view rest) {
   if (command.needs != 0)
     if (auto refusal = session::missing_ability(fmt::format("`:{}`", command.name), command.needs, *session_))
       return fail(std::move(*refusal));
+  // (A text that is given with the command has lines.)
+  if (command.completion == Completion::File && rest.find('\n') == std::string_view::npos)
+    return command.run(*this, with_home(rest));
   return command.run(*this, rest);
 }
 
