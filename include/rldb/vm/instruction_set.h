@@ -37,6 +37,8 @@ class InstructionSet {
   virtual Result<support::Unit> copy(std::vector<Value>& values) const = 0;
   // Does what an instruction calls leave the contents of what it is given as they are? For answers about writes.
   virtual bool leaves_arguments(std::string_view) const { return false; }
+  // Does it allocate memory for tensors?
+  virtual bool allocates(std::string_view) const { return false; }
   // The program runs in another process (attach): a machine only shows it, and may have no frames while it waits for
   // one. Nothing of it can be changed, and there is no way back.
   virtual bool is_foreign() const { return false; }

@@ -116,12 +116,7 @@ struct Defined {
 class Definitions {
  public:
   explicit Definitions(const CodeMap& map) : map_(map), stops_(map.executable().instruction_count()) {
-    std::map<std::uint32_t, std::vector<Defined>> aliases;  // by the variable that has a register
-    for (const UserBinding& b : map.bindings()) {
-      const ir::Var* of = b.binding ? b.binding->var : nullptr;
-      while (const ir::Var* other = of ? map.alias_of(of) : nullptr) of = other;
-      if (of && of != b.binding->var) aliases[of->id].push_back({nullptr, b.name, b.binding->var->id});
-    }
+    const std::map<std::uint32_t, std::vector<Alias>> aliases = aliases_of(map);
     const auto& functions = map.executable().functions;
     for (FunctionIndex f = 0; f < FunctionIndex(functions.size()); ++f) {
       if (functions[std::size_t(f)].kind != bytecode::FunctionKind::Bytecode) continue;
@@ -130,8 +125,10 @@ class Definitions {
         if (at < 0 || at >= functions[std::size_t(f)].end) continue;
         add(at, {&v, v.name, v.id});
         if (const auto it = aliases.find(v.id); v.id && it != aliases.end())
-          for (const Defined& alias : it->second)
-            if (!map.has_variable(f, alias.id)) add(at, {&v, alias.name, alias.id});
+          for (const Alias& alias : it->second) {
+            const Pc there = alias.in_place < 0 ? at : map.computed_at(alias.in_place, f);
+            if (there >= 0 && !map.has_variable(f, alias.id)) add(there, {&v, alias.name, alias.id});
+          }
       }
     }
   }
@@ -147,6 +144,28 @@ class Definitions {
   }
 
  private:
+  struct Alias {
+    std::string name;
+    std::uint32_t id;
+    int in_place = -1;  // the binding whose kernel wrote the value over another one
+  };
+  // By the variable that has a register.
+  static std::map<std::uint32_t, std::vector<Alias>> aliases_of(const CodeMap& map) {
+    std::map<std::uint32_t, std::vector<Alias>> found;
+    for (const UserBinding& b : map.bindings()) {
+      if (!b.binding) continue;
+      Alias alias{b.name, b.binding->var->id};
+      const ir::Var* of = b.binding->var;
+      while (const ir::Var* other = map.alias_of(of)) {
+        const int i = map.binding_of_variable(of);
+        if (alias.in_place < 0 && map.overwritten_by(map.binding(i).binding)) alias.in_place = i;
+        of = other;
+      }
+      if (of != b.binding->var) found[of->id].push_back(std::move(alias));
+    }
+    return found;
+  }
+
   void add(Pc pc, Defined d) {
     stops_.set(pc);
     if (d.id) ids_.insert(d.id);

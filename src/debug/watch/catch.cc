@@ -9,6 +9,7 @@
 #include "rldb/bytecode/builtin/memory.h"
 #include "rldb/debug/catch_event.h"
 #include "rldb/source/diagnostic_missing.h"
+#include "rldb/vm/instruction_set.h"
 
 namespace rldb::debug {
 
@@ -33,6 +34,16 @@ bool calls(const bytecode::Executable& exe, Pc pc, std::initializer_list<std::st
   if (i.op != Opcode::Call) return false;
   const std::string& callee = exe.functions[std::size_t(i.callee)].name;
   return std::find(names.begin(), names.end(), callee) != names.end();
+}
+
+// The code of a Relay program calls its instructions.
+bool allocates(const CodeMap& map, Pc pc) {
+  const bytecode::Executable& exe = map.executable();
+  const Instruction i = exe.instruction(pc);
+  if (i.op != Opcode::Call) return false;
+  const vm::InstructionSet* other = map.build()->program ? vm::instructions_of(*map.build()->program) : nullptr;
+  return other ? other->allocates(exe.functions[std::size_t(i.callee)].name)
+               : calls(exe, pc, {builtin::AllocStorage, builtin::AllocTensor, builtin::AllocShaped});
 }
 
 // The slot of a symbolic variable or expression in a function, or the slot with a number.
@@ -64,8 +75,7 @@ Debugger::Impl::Resolved Debugger::Impl::resolve_catch(std::string_view event, c
   if (word == "call") return resolve_name(operand, map);
   if (word == "alloc" || word == "free") {
     for (Pc pc = 0; pc + 1 < exe.end(); ++pc) {
-      if (word == "alloc" && calls(exe, pc, {builtin::AllocStorage, builtin::AllocTensor, builtin::AllocShaped}))
-        r.sites.push_back({pc + 1});
+      if (word == "alloc" && allocates(map, pc)) r.sites.push_back({pc + 1});
       const bool kills = calls(exe, pc, {builtin::NullValue}) && !bytecode::is_special(exe.instruction(pc).dst);
       if (word == "free" && kills) r.sites.push_back({pc});
     }

@@ -26,6 +26,7 @@ void Interpreter::push_frame(FunctionIndex function, RegName return_register) {
   frame.base = m_.registers.size();
   frame.size = std::size_t(f.register_file_size);
   frame.return_register = return_register;
+  frame.entered = m_.instructions;
   m_.registers.resize(frame.base + frame.size);
   m_.frames.push_back(frame);
 }

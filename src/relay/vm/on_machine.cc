@@ -143,6 +143,11 @@ class Instructions : public vm::InstructionSet {
     }();
     return names.contains(callee);
   }
+  bool allocates(std::string_view callee) const override {
+    for (const Opcode op : {Opcode::AllocStorage, Opcode::AllocTensor, Opcode::AllocTensorReg})
+      if (callee == opcode_name(op)) return true;
+    return false;
+  }
   std::size_t copied_bytes(std::span<const Value> values) const override {
     return relay_vm::copied_bytes(*program_, values);
   }
