@@ -9,6 +9,7 @@
 #include "rldb/codegen/opencl/opencl.h"
 #include "rldb/debug/file_names.h"
 #include "rldb/debug/kernel_result.h"
+#include "rldb/expression/array.h"
 #include "rldb/expression/language.h"
 #include "rldb/runtime/tensor_file.h"
 #include "rldb/session/default_function.h"
@@ -177,6 +178,13 @@ Status show_code(Repl& repl, std::string_view rest, session::Session::KernelText
 
 }  // namespace
 
+// Numbers, and lists of such.
+static bool is_of_numbers(const runtime::Value& v) {
+  if (!v.is(runtime::ValueKind::Tuple)) return expression::is_number(v);
+  const auto& fields = v.as_tuple().fields;
+  return std::all_of(fields.begin(), fields.end(), is_of_numbers);
+}
+
 Status command_Input(Repl& repl, std::string_view rest) {
   if (rest.empty()) {
     if (repl.wants_json()) return repl.give(session_values_json(repl));
@@ -195,10 +203,15 @@ Status command_Input(Repl& repl, std::string_view rest) {
   if (form.starts_with('=')) form = trim(form.substr(1));
   auto value = session::typed_value(form, nullptr, [&](std::string_view n) { return repl.session().find_value(n); });
   if (!value.ok()) return repl.fail(source::message(diag::BadInput, form, value.error().message));
+  const bool is_list = form.starts_with('[') && value->is(runtime::ValueKind::Tuple) && is_of_numbers(*value);
+  if (is_list)
+    if (auto tensor = expression::as_tensor(*value); !tensor.ok())
+      return repl.fail(source::message(diag::BadInput, form, tensor.error().message));
   if (repl.wants_json())
     repl.give({{"name", name}, {"value", value_json(*value, repl.print_format.max_elements)}});
   else
-    repl.print("{} = {}\n", name, runtime::describe(*value));
+    repl.print("{} = {}{}\n", name, runtime::describe(*value),
+               is_list ? " of numbers, a tensor where a parameter is one; `array([...])` is a tensor by itself" : "");
   repl.session().set_value(name, std::move(value).value());
   return Status::Good;
 }

@@ -204,7 +204,9 @@ static std::optional<std::pair<std::string_view, std::string_view>> assignment_o
     return std::nullopt;
   const std::string_view target = trim(rest.substr(0, at));
   const std::vector<Option>& all = options();
-  const bool is_option = std::any_of(all.begin(), all.end(), [&](const Option& o) { return o.name == target; });
+  // (`dim n=3` is an option and its value.)
+  const std::string_view word = target.substr(0, target.find_first_of(" \t"));
+  const bool is_option = std::any_of(all.begin(), all.end(), [&](const Option& o) { return o.name == word; });
   if (is_option && !forced) return std::nullopt;
   return std::pair(target, trim(rest.substr(at + 1)));
 }

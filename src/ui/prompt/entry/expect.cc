@@ -108,7 +108,8 @@ bool take_tolerances(std::string_view& text, runtime::Tolerance& tolerance) {
 
 Status expect_value(Repl& repl, std::string_view rest) {
   const bool exact = rest.starts_with("==");
-  if (!exact && !rest.starts_with("~=")) return bad(repl, "`value` needs `==` or `~=`");
+  if (!exact && !rest.starts_with("~="))
+    return bad(repl, "`value`, that of the last entry, is followed by `==` or `~=`");
   std::string_view text = rest.substr(2);
   runtime::Tolerance tolerance = repl.session().options().tolerance;
   if (exact) tolerance.atol = tolerance.rtol = 0;
