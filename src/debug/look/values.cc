@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "rldb/ir/type.h"
+#include "rldb/onnx/model.h"
 
 namespace rldb::debug {
 
@@ -117,7 +118,18 @@ Result<Value> ValueFinder::find(std::string_view name) {
   for (const int i : map_.find_bindings(map_.function_name(frame().pc), name, inlined().call_here()))
     if (map_.binding(i).binding && map_.binding(i).function != function()) return value_of_binding(i);
   if (binding >= 0) return support::Failure(not_computed(binding));
+  if (auto value = of_model(name)) return *std::move(value);
   return runtime::fail(ErrorKind::UnknownFunction, fmt::format("`{}` has no value here", name));
+}
+
+// A value of the ONNX model that was translated, by its name there.
+std::optional<Result<Value>> ValueFinder::of_model(std::string_view name) {
+  const onnx::Translation* model = d_.session.program() ? d_.session.program()->onnx() : nullptr;
+  const auto known = model ? model->values.find(std::string(name)) : decltype(model->values.end())();
+  if (!model || known == model->values.end() || known->second->name == name) return std::nullopt;
+  auto value = find(known->second->name);
+  if (value.ok()) notes_.push_back(fmt::format("{} of the model is {}", name, known->second->name));
+  return value;
 }
 
 BindingReach ValueFinder::reached(int binding) const {

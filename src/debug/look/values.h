@@ -55,6 +55,7 @@ class ValueFinder {
   const InlinedCalls& inlined() const;
   // A parameter of the function that is inlined here, or a binding of any that is inlined into the frame's.
   std::optional<runtime::Result<runtime::Value>> inlined_value(std::string_view name);
+  std::optional<runtime::Result<runtime::Value>> of_model(std::string_view name);
   std::optional<runtime::Value> value_of(const ir::Expr* argument);
   std::optional<runtime::Value> given(const ir::Var* v);
   runtime::Error not_computed(int binding) const;
