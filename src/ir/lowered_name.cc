@@ -8,6 +8,7 @@
 #include "rldb/ir/intrinsic/math.h"
 #include "rldb/ir/intrinsic/rounding.h"
 #include "rldb/ir/intrinsic/trigonometry.h"
+#include "rldb/ir/scalar.h"
 
 namespace rldb::ir {
 
@@ -40,6 +41,22 @@ bool calls_llvm(const Expr* e) {
   return row && (row->id == intrin::CallLlvmPureIntrin || row->id == intrin::CallLlvmIntrin);
 }
 
+constexpr bool Integers = false, Floats = true;
+enum class LlvmFunctionIndex : std::size_t {
+#define RLDB_LLVM_FUNCTION(id, text, arity, operands) id,
+#include "rldb/ir/llvm_function.def"
+};
+constexpr LlvmFunction kLlvmFunctions[] = {
+#define RLDB_LLVM_FUNCTION(id, text, arity, operands) {text, arity, operands, std::size_t(LlvmFunctionIndex::id)},
+#include "rldb/ir/llvm_function.def"
+};
+
+const LlvmFunction* llvm_function_named(std::string_view name) {
+  for (const LlvmFunction& f : kLlvmFunctions)
+    if (f.name == name) return &f;
+  return nullptr;
+}
+
 }  // namespace
 
 std::string_view llvm_name(Intrinsic id) {
@@ -62,7 +79,7 @@ const IntrinsicInfo* named_intrinsic(const Expr* e) {
   const std::string_view name = name_of(c);
   const auto enough = [&](Intrinsic id) {
     const IntrinsicInfo& named = info(id);
-    return std::size_t(named.arity) < c->args.size() ? &named : nullptr;
+    return std::size_t(named.arity) + first_operand(c) <= c->args.size() ? &named : nullptr;
   };
   if (calls_llvm(e))
     for (const auto& [text, id] : kLlvmNames)
@@ -74,9 +91,43 @@ const IntrinsicInfo* named_intrinsic(const Expr* e) {
   return nullptr;
 }
 
+std::size_t first_operand(const Call* c) {
+  if (!calls_llvm(c) || c->args.size() < 3) return 1;
+  const auto* count = as<IntImm>(c->args[1]);
+  const bool counts = count && count->dtype() == DType::UInt(32) && count->value >= 1 &&
+                      std::size_t(count->value) + 2 <= c->args.size();
+  // A first operand of uint32 is one if the call is of uint32 and takes all.
+  if (!counts || c->args[2]->dtype().element() != c->dtype().element()) return 1;
+  if (const LlvmFunction* f = llvm_function_named(name_of(c)))
+    return std::size_t(f->arity) + 1 == c->args.size() ? 1 : 2;
+  return c->dtype().element() == DType::UInt(32) && std::size_t(count->value) + 2 != c->args.size() ? 1 : 2;
+}
+
+const LlvmFunction* called_llvm_function(const Expr* e) {
+  const auto* c = calls_llvm(e) ? as<Call>(e) : nullptr;
+  const LlvmFunction* f = c ? llvm_function_named(name_of(c)) : nullptr;
+  return f && std::size_t(f->arity) + first_operand(c) <= c->args.size() ? f : nullptr;
+}
+
+bool is_llvm_integer(const LlvmFunction& f, DType element) {
+  if (!element.is_int() && !element.is_uint()) return false;
+  return f.name == "llvm.bswap" ? element.bits % 16 == 0 : element.bits % 8 == 0;
+}
+
+std::string_view function_name(const Call* c) {
+  const IntrinsicInfo* row = called_intrinsic(c);
+  const bool by_name = row && (calls_llvm(c) || row->id == intrin::CallPureExtern || row->id == intrin::CallExtern);
+  return by_name ? name_of(c) : std::string_view();
+}
+
+bool is_half_factor(const Expr* e) {
+  if (const auto* b = as<Broadcast>(e)) e = b->value;
+  return const_int(e) == std::int64_t(1) << 30;
+}
+
 bool is_multiply_add(const Expr* e) {
   const auto* c = calls_llvm(e) ? as<Call>(e) : nullptr;
-  return c && c->args.size() == 4 && name_of(c) == kLlvmMultiplyAdd;
+  return c && c->args.size() == 3 + first_operand(c) && name_of(c) == kLlvmMultiplyAdd;
 }
 
 }  // namespace rldb::ir

@@ -21,6 +21,7 @@
 #include "rldb/support/text.h"
 #include "rldb/vm/instruction_set.h"
 #include "session/engines.h"
+#include "session/linked_calls.h"
 #include "session/program/executable_devices.h"
 
 namespace rldb::session {
@@ -231,7 +232,7 @@ std::shared_ptr<const Build> Session::build_module(const ir::Module* module, Dia
     out.add({}, std::move(lowered).error());
     return nullptr;
   }
-  build->lowered = lowered.value();
+  build->lowered = with_linked_calls(*ctx_, lowered.value(), registry_);
   build->records = std::move(recorder.records);
   for (const pipeline::Record& record : build->records)
     if (passes::info(record.pass).id == passes::PassId::LegalizeOps) build->legal = record.after.as<ir::Module>();

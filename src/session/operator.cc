@@ -101,7 +101,10 @@ Result<Value> Session::call_operator(PackedArgs args) {
     Diagnostics found;
     const auto failed = [&]() -> support::Failure<runtime::Error> {
       support::poll_cause();
-      return runtime::fail(ErrorKind::Unsupported, found.first_error(text));
+      runtime::Error error{ErrorKind::Unsupported, found.first_error(text), {}};
+      for (const source::Diagnostic& d : found.all())
+        for (const auto& note : d.notes) error.notes.push_back(note.text);
+      return support::Failure(std::move(error));
     };
     if (!program) {
       program = build_operator(text, names, found);

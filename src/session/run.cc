@@ -12,6 +12,7 @@
 #include "rldb/session/observed.h"
 #include "rldb/source/diagnostic_run.h"
 #include "session/engines.h"
+#include "session/linked_calls.h"
 
 namespace rldb::session {
 
@@ -79,7 +80,10 @@ const ir::Module* Session::with_kernels(const ir::Module* module, Diagnostics& o
   auto legal =
       passes::run_pipeline(env, placed, passes::pipeline_of(passes::PassId::LegalizeOps), {options_.verify_each, {}});
   // Problems of its external modules are found here: an evaluation takes the modules from the engines.
-  if (legal.ok()) return engines_->functions_of(*legal, registry_, out) ? *legal : nullptr;
+  if (legal.ok()) {
+    const ir::Module* linked = with_linked_calls(*ctx_, *legal, registry_);
+    return engines_->functions_of(linked, registry_, out) ? linked : nullptr;
+  }
   out.add({}, std::move(legal).error());
   return nullptr;
 }

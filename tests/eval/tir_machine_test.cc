@@ -3,6 +3,7 @@
 #include "eval/tir/intrinsic.h"
 #include "eval/tir/scalar_value.h"
 #include "rldb/eval/eval.h"
+#include "rldb/eval/machine_view.h"
 #include "rldb/ir/intrinsic/bits.h"
 #include "rldb/ir/intrinsic/device.h"
 
@@ -94,7 +95,7 @@ TEST_CASE("threads take turns from barrier to barrier, over one memory") {
   for (int i = 0; i < 4; ++i) CHECK(out.as_tensor().at(std::size_t(i)) == 8 - i);
 }
 
-TEST_CASE("without a barrier one thread runs after the other; a clone in the middle of a block goes its own way") {
+TEST_CASE("a clone in the middle of a block goes its own way; threads meet where a barrier will be placed") {
   ir::Context ctx;
   eval::TirMachine machine(reversed(ctx, 3, true), nullptr);
   const Value out = ints({3}, {0, 0, 0});
@@ -108,12 +109,15 @@ TEST_CASE("without a barrier one thread runs after the other; a clone in the mid
   CHECK(copy.steps() == machine.steps());
   CHECK(out.as_tensor().at(0) == 3);
 
-  eval::TirMachine serial(reversed(ctx, 3, false), nullptr);
-  const Value other = ints({3}, {0, 0, 0});
-  const std::vector<Value> others{ints({3}, {1, 2, 3}), other};
-  REQUIRE(serial.start(others).ok());
-  while (serial.running()) REQUIRE(serial.step().ok());
-  CHECK(other.as_tensor().at(1) == 2);  // written by the thread itself
+  for (const bool placed : {true, false}) {
+    eval::TirMachine unplaced(reversed(ctx, 3, false), nullptr);
+    if (!placed) eval::keep_to_written_barriers(unplaced);
+    const Value other = ints({3}, {0, 0, 0});
+    const std::vector<Value> others{ints({3}, {1, 2, 3}), other};
+    REQUIRE(unplaced.start(others).ok());
+    while (unplaced.running()) REQUIRE(unplaced.step().ok());
+    CHECK(other.as_tensor().at(0) == (placed ? 3 : 0));  // as it was before another thread wrote it
+  }
 }
 
 TEST_CASE("an access out of bounds names buffer, index and loop variables") {

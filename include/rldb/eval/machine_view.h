@@ -11,6 +11,9 @@
 
 namespace rldb::eval {
 
+// Before it starts: its threads meet at the barriers of the text only, not where TVM's lowering will place some.
+void keep_to_written_barriers(TirMachine& machine);
+
 // A scalar expression of the function, now; of a vector, one of its lanes.
 runtime::Result<runtime::Value> value_of_lane(const TirMachine& machine, const ir::Expr* e, int lane);
 

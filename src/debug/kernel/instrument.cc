@@ -11,6 +11,7 @@
 #include "rldb/ir/intrinsic/control.h"
 #include "rldb/ir/intrinsic/host.h"
 #include "rldb/ir/scalar.h"
+#include "rldb/ir/thread_barriers.h"
 #include "rldb/ir/threads.h"
 #include "rldb/ir/walk.h"
 
@@ -73,7 +74,7 @@ class Instrumenter {
       body.push_back(set(group_local(g, Instrumented::Pass), word(Instrumented::group_word(g, Instrumented::Pass))));
       body.push_back(set(group_local(g, Instrumented::Last), ctx_.i64(Instrumented::kNever)));
     }
-    if (ir::threads_wait(f_->body)) throw Refused{"its threads wait for each other"};
+    if (ir::threads_take_turns(f_->body)) throw Refused{"its threads wait for each other"};
     body.push_back(visit(f_->body));
     body.push_back(report());
     std::vector<ir::PrimParam> params(f_->params.begin(), f_->params.end());

@@ -8,6 +8,7 @@
 #include "rldb/eval/access_watcher.h"
 #include "rldb/eval/machine_view.h"
 #include "rldb/ir/printer.h"
+#include "rldb/ir/thread_barriers.h"
 #include "rldb/ir/threads.h"
 #include "rldb/ir/walk.h"
 #include "rldb/runtime/copy.h"
@@ -165,7 +166,7 @@ class Recording : private eval::AccessWatcher {
       deciding_.emplace(s, std::move(by));
       return true;
     });
-    threads_wait_ = ir::threads_wait(f_->body);
+    threads_wait_ = ir::threads_take_turns(f_->body);
   }
   // Threads that take turns have lets and conditions of their own.
   std::vector<std::int64_t> thread() const {

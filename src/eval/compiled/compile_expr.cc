@@ -341,9 +341,10 @@ std::optional<Operand> Compiler::call(const ir::Call* c, int lane) {
 
 std::optional<Operand> Compiler::multiply_add(const ir::Call* c, int lane) {
   const DType t = c->dtype().element();
-  for (std::size_t i = 1; i <= 3; ++i)
+  const std::size_t at = ir::first_operand(c);
+  for (std::size_t i = at; i < at + 3; ++i)
     if (!t.is_float() || !same_kind(c, c->args[i])) return std::nullopt;
-  const Value a = expr(c->args[1], lane), b = expr(c->args[2], lane), sum = expr(c->args[3], lane);
+  const Value a = expr(c->args[at], lane), b = expr(c->args[at + 1], lane), sum = expr(c->args[at + 2], lane);
   if (!a || !b || !sum) return std::nullopt;
   const Value product = float_binary(BinaryKind::Mul, *a, *b, t);
   return float_binary(BinaryKind::Add, *product, *sum, t);
@@ -354,7 +355,7 @@ std::optional<Operand> Compiler::function(const ir::Call* c, int lane) {
   std::size_t first = 0;
   if (const ir::IntrinsicInfo* named = ir::named_intrinsic(c)) {
     row = named;
-    first = 1;
+    first = ir::first_operand(c);
   }
   if (!row || std::size_t(row->arity) + first > c->args.size() || !body_of(*row)) return std::nullopt;
   Function f{body_of(*row), c->args[first]->dtype().element(), c->dtype().element(), {}};

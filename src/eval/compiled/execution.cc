@@ -12,11 +12,24 @@ using ir::as;
 using runtime::Result;
 using support::Unit;
 
-const Program* CompiledStatements::find(const ir::Stmt* s) {
+const Program* CompiledStatements::find(const ir::Stmt* s, const ir::PrimFunc* f, bool places_barriers) {
   const std::lock_guard lock(mutex_);
   const auto [it, fresh] = made_.try_emplace(s);
-  if (fresh) it->second = compile(s);
+  if (!fresh) return it->second.get();
+  const ir::PlacedBarriers* placed = places_barriers ? barriers_of(f) : nullptr;
+  if (!placed || !placed->are_below(s)) it->second = compile(s);
   return it->second.get();
+}
+
+const ir::PlacedBarriers* CompiledStatements::barriers(const ir::PrimFunc* f) {
+  const std::lock_guard lock(mutex_);
+  return barriers_of(f);
+}
+
+const ir::PlacedBarriers* CompiledStatements::barriers_of(const ir::PrimFunc* f) {
+  const auto [it, fresh] = barriers_.try_emplace(f);
+  if (fresh) it->second = std::make_unique<const ir::PlacedBarriers>(f->body);
+  return it->second->empty() ? nullptr : it->second.get();
 }
 
 Result<TirMachine::Impl::Execution::Outcome> TirMachine::Impl::Execution::run() {
@@ -173,8 +186,9 @@ Result<bool> TirMachine::Impl::run_compiled(const RunLimits& limits) {
   const bool candidate = as<ir::ForStmt>(top.stmt) || as<ir::SBlockRealize>(top.stmt) || as<ir::SBlock>(top.stmt) ||
                          as<ir::WhileStmt>(top.stmt) || (attr && attr->thread_var);
   if (!candidate || watcher || top.started || top.at != 0) return false;
-  if (!compiled) compiled = std::make_shared<CompiledStatements>();
-  const Program* program = compiled->find(top.stmt);
+  if (const ir::PlacedBarriers* more = grid && !top.met ? placed() : nullptr; more && more->before(top.stmt))
+    return false;
+  const Program* program = statements().find(top.stmt, f, places_barriers);
   if (!program || (!program->threads.empty() && (grid || inside_launch() || repeats(program->threads)))) return false;
   RLDB_TRY(const Execution::Outcome outcome, Execution(*this, *program, limits).run());
   if (outcome != Execution::Outcome::Done) return false;

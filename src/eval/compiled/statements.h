@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "eval/compiled/program.h"
+#include "rldb/ir/thread_barriers.h"
 
 namespace rldb::eval {
 
@@ -13,11 +14,16 @@ namespace rldb::eval {
 class CompiledStatements {
  public:
   // Null: the statement has no compiled form.
-  const Program* find(const ir::Stmt* s);
+  const Program* find(const ir::Stmt* s, const ir::PrimFunc* f, bool places_barriers);
+  // Where the threads of a function wait besides its own barriers; null: nowhere.
+  const ir::PlacedBarriers* barriers(const ir::PrimFunc* f);
 
  private:
+  const ir::PlacedBarriers* barriers_of(const ir::PrimFunc* f);
+
   std::mutex mutex_;
   std::unordered_map<const ir::Stmt*, std::unique_ptr<const Program>> made_;
+  std::unordered_map<const ir::PrimFunc*, std::unique_ptr<const ir::PlacedBarriers>> barriers_;
 };
 
 }  // namespace rldb::eval

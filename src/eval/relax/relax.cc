@@ -707,14 +707,22 @@ class RelaxEval {
   // An operator that was not legalised because of open types gets its code now, if there is a maker.
   Result<Value> call_unknown(std::string_view name, const ir::Call* c, Scope& scope) {
     const runtime::PackedInfo* f = env_.registry ? env_.registry->find(builtin::CallOperator) : nullptr;
-    if (!f || !env_.context || !ir::has_open_type(c))
-      return fail(ErrorKind::Unsupported, fmt::format("the evaluator has no meaning for `{}`", name));
-    RLDB_TRY(std::vector<Value> args, values(c->args, scope));
-    return watched(name, nullptr, args, [&] {
+    const auto run = [&](const std::vector<Value>& args) {
       std::vector<Value> all = args;
       all.insert(all.begin(), Value::of_string(ir::operator_text(*env_.context, c)));
       return f->function->native(all);
-    });
+    };
+    const bool open = ir::has_open_type(c);
+    runtime::Error error{ErrorKind::Unsupported, fmt::format("the evaluator has no meaning for `{}`", name), {}};
+    if (!f || !env_.context) return support::Failure(std::move(error));
+    RLDB_TRY(std::vector<Value> args, values(c->args, scope));
+    if (open) return watched(name, nullptr, args, [&] { return run(args); });
+    // Its types are known, and it was not legalised: the maker knows why.
+    if (auto made = run(args); !made.ok()) {
+      runtime::Error why = std::move(made).error();
+      error.notes = why.notes.empty() ? std::vector{std::move(why.message)} : std::move(why.notes);
+    }
+    return support::Failure(std::move(error));
   }
 
   // The last argument is a shape whose dims are trailing scalars of the kernel.

@@ -34,11 +34,6 @@ struct DepthGuard {
   int& depth;
 };
 
-std::string callee_text(const ir::Call* c) {
-  if (!ir::is_tir_op(c->callee)) return ir::print_expr(c);
-  return "T." + std::string(ir::as<ir::Op>(c->callee)->name.substr(ir::kTirPrefix.size()));
-}
-
 Result<Scalar> scalar_of(const Value& v, DType t) {
   switch (v.kind()) {
     case ValueKind::Int:
@@ -240,6 +235,13 @@ Result<std::byte*> ExprEval::address(const ir::Buffer* b, ir::Span<const ir::Exp
   return value.storage->data() + value.byte_offset + std::size_t(at) * value.dtype.bytes() + lane_bytes;
 }
 
+std::string callee_text(const ir::Call* c) {
+  if (!ir::is_tir_op(c->callee)) return ir::print_expr(c);
+  std::string text = "T." + std::string(ir::as<ir::Op>(c->callee)->name.substr(ir::kTirPrefix.size()));
+  if (const std::string_view name = ir::function_name(c); !name.empty()) text += fmt::format("(\"{}\")", name);
+  return text;
+}
+
 bool is_packed_call(const ir::Expr* e) {
   return is_call_of<ir::intrin::TvmCallPacked>(e) || is_call_of<ir::intrin::TvmCallCpacked>(e);
 }
@@ -285,10 +287,11 @@ Result<Scalar> ExprEval::call(const ir::Call* c, int lane) const {
   // The workspace is the evaluator's own memory, which is freed when nothing refers to it.
   if (is_call_of<ir::intrin::TVMBackendFreeWorkspace>(c)) return of_int(0);
   if (ir::is_multiply_add(c)) return multiply_add(c, lane);
+  if (auto done = lane_call(c, lane)) return *std::move(done);
   std::size_t first = 0;  // operand
   if (const ir::IntrinsicInfo* named = ir::named_intrinsic(c)) {
     row = named;
-    first = 1;
+    first = ir::first_operand(c);
   }
   const IntrinsicFn body = row && std::size_t(row->arity) <= c->args.size() ? body_of(*row) : nullptr;
   if (!body) return fail(ErrorKind::Unsupported, fmt::format("the evaluator has no meaning for `{}`", callee_text(c)));
@@ -311,9 +314,10 @@ Result<Scalar> ExprEval::call(const ir::Call* c, int lane) const {
 // Rounded after the product and after the sum, as the expression that it stands for.
 Result<Scalar> ExprEval::multiply_add(const ir::Call* c, int lane) const {
   const DType t = c->dtype().element();
-  RLDB_TRY(const Scalar a, eval(c->args[1], lane));
-  RLDB_TRY(const Scalar b, eval(c->args[2], lane));
-  RLDB_TRY(const Scalar sum, eval(c->args[3], lane));
+  const std::size_t first = ir::first_operand(c);
+  RLDB_TRY(const Scalar a, eval(c->args[first], lane));
+  RLDB_TRY(const Scalar b, eval(c->args[first + 1], lane));
+  RLDB_TRY(const Scalar sum, eval(c->args[first + 2], lane));
   if (!t.is_float()) return fail(ErrorKind::Unsupported, fmt::format("`{}` is a function of floats", callee_text(c)));
   return of_float(round_to(round_to(a.f * b.f, t) + sum.f, t));
 }

@@ -1,8 +1,12 @@
 // Scalar expressions of TensorIR under an Environment. Vectors are evaluated lane by lane: `lane` picks one.
 #pragma once
 
+#include <optional>
+#include <string>
+
 #include "eval/tir/environment.h"
 #include "rldb/eval/eval.h"
+#include "rldb/ir/lowered_name.h"
 #include "rldb/runtime/packed.h"
 
 namespace rldb::eval {
@@ -31,6 +35,10 @@ class ExprEval {
   runtime::Result<Scalar> reinterpret(const ir::Call* c, int lane) const;
   runtime::Result<Scalar> exchanged(const ir::Call* c) const;
   runtime::Result<Scalar> multiply_add(const ir::Call* c, int lane) const;
+  // (lane_calls.cc) Null: another call.
+  std::optional<runtime::Result<Scalar>> lane_call(const ir::Call* c, int lane) const;
+  runtime::Result<Scalar> fixed_point(const ir::Call* c, int lane) const;
+  runtime::Result<Scalar> of_llvm(const ir::LlvmFunction& f, const ir::Call* c, int lane) const;
   runtime::Result<Scalar> let(const ir::LetExpr* e, int lane) const;
 
   const Environment& env_;
@@ -41,6 +49,8 @@ class ExprEval {
 };
 
 int lanes_of(const ir::Expr* e);
+// A call as messages name it: `T.exp`, `T.call_llvm_pure_intrin("llvm.exp")`.
+std::string callee_text(const ir::Call* c);
 // Calls a registered packed function.
 bool is_packed_call(const ir::Expr* e);
 

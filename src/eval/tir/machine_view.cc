@@ -15,6 +15,8 @@ class MachineAccess {
   static auto& impl_of(const TirMachine& m) { return *m.impl_; }
 };
 
+void keep_to_written_barriers(TirMachine& machine) { MachineAccess::impl_of(machine).places_barriers = false; }
+
 Result<Value> value_of_lane(const TirMachine& machine, const ir::Expr* e, int lane) {
   RLDB_TRY(const Scalar v, MachineAccess::impl_of(machine).expr().eval(e, lane));
   return e->dtype().is_float() ? Value::of_float(v.f) : Value::of_int(v.i);

@@ -5,11 +5,13 @@
 
 #include <algorithm>
 
+#include "eval/compiled/statements.h"
 #include "eval/tir/tir_machine_impl.h"
 #include "rldb/eval/access_watcher.h"
 #include "rldb/ir/intrinsic.h"
 #include "rldb/ir/nested_threads.h"
 #include "rldb/ir/scalar.h"
+#include "rldb/ir/thread_barriers.h"
 #include "rldb/ir/thread_tag.h"
 #include "rldb/ir/threads.h"
 #include "rldb/ir/walk.h"
@@ -155,8 +157,32 @@ bool TirMachine::Impl::is_inside_threads() const {
 
 bool TirMachine::Impl::waits_inside(const ir::Stmt* s) {
   const auto [it, fresh] = barriers.try_emplace(s, false);
-  if (fresh) it->second = ir::has_barrier(s);
+  if (fresh) {
+    const ir::PlacedBarriers* more = placed();
+    it->second = ir::has_barrier(s) || (more && (more->before(s) || more->are_below(s)));
+  }
   return it->second;
+}
+
+CompiledStatements& TirMachine::Impl::statements() {
+  if (!compiled) compiled = std::make_shared<CompiledStatements>();
+  return *compiled;
+}
+
+const ir::PlacedBarriers* TirMachine::Impl::placed() { return places_barriers ? statements().barriers(f) : nullptr; }
+
+// A thread waits before a statement where TVM's lowering will place a barrier.
+bool TirMachine::Impl::meet_before(Activity& top) {
+  const ir::PlacedBarriers* more = top.met || top.started ? nullptr : placed();
+  const ir::Call* barrier = more ? more->before(top.stmt) : nullptr;
+  if (!barrier) return false;
+  top.met = true;
+  Wait& wait = grid->running[grid->current].waits;
+  wait = {};
+  wait.at = top.stmt;
+  wait.call = barrier;
+  wait.meeting = ir::Meeting::Barrier;
+  return true;
 }
 
 // The rest of the innermost thread is skipped.
@@ -250,6 +276,8 @@ Result<Unit> TirMachine::Impl::find_axes(const ir::Stmt* root, Grid& made) const
 }
 
 Result<Unit> TirMachine::Impl::open_grid(const ir::Stmt* root) {
+  if (const ir::PlacedBarriers* more = placed(); more && !more->obstacle().empty())
+    return fail(ErrorKind::Unsupported, more->obstacle());
   Grid made;
   made.root = root;
   RLDB_TRY_VOID(find_axes(root, made));

@@ -25,6 +25,7 @@ struct Activity {
   std::int64_t end = 0;
   std::int64_t step = 1;
   bool started = false;
+  bool met = false;  // its thread has waited at the barrier that belongs before it
 };
 
 struct ThreadAxis {

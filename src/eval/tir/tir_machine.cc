@@ -53,6 +53,7 @@ void TirMachine::Impl::settle() {
 // A statement with exchanges is executed once the other threads have supplied its operands.
 Result<Unit> TirMachine::Impl::advance() {
   if (!grid) return advance_statement();
+  if (meet_before(stack.back())) return Unit{};
   RLDB_TRY(const bool waits, exchange_first(stack.back().stmt));
   if (waits) return Unit{};
   auto done = advance_statement();

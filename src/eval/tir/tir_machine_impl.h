@@ -10,6 +10,7 @@
 #include "eval/tir/expr_eval.h"
 #include "eval/tir/threads.h"
 #include "rldb/eval/eval.h"
+#include "rldb/ir/thread_barriers.h"
 
 namespace rldb::eval {
 
@@ -32,6 +33,7 @@ struct TirMachine::Impl {
   std::unordered_map<const ir::Stmt*, std::vector<const ir::Call*>> exchanges;
   AccessWatcher* watcher = nullptr;
   std::shared_ptr<CompiledStatements> compiled;
+  bool places_barriers = true;
 
   Impl(const ir::PrimFunc* f, const runtime::PackedRegistry* registry) : f(f), registry(registry) {}
 
@@ -125,6 +127,9 @@ struct TirMachine::Impl {
   Result<Unit> enter_threads(const ir::Stmt* s, Activity& top);
   bool is_inside_threads() const;  // below a statement that starts threads
   bool waits_inside(const ir::Stmt* s);
+  CompiledStatements& statements();
+  const ir::PlacedBarriers* placed();  // null: none
+  bool meet_before(Activity& top);
   void leave_thread();
   const Scalar* outer_value(const ir::AttrStmt* s) const;
   const Activity* same_thread_around(const ir::Stmt* s);

@@ -317,6 +317,9 @@ bool Canonicaliser::stays_divided(const Poly& rest, const Poly& b) {
 }
 
 Poly Canonicaliser::floor_div(const Poly& a, const Poly& b, DType t) {
+  // 0 - x wraps where x is the least number.
+  if (form_ == Form::Text && b.is_const() && b.constant < 0 && !a.is_const() && !a.overflow)
+    return atom(ctx_.binary(BinaryKind::FloorDiv, to_expr(a, t), ctx_.int_imm(t, b.constant)));
   if (b.is_const() && b.constant < 0 && b.constant != INT64_MIN)
     return floor_div(scaled(a, -1), Poly::of(-b.constant), t);
   Poly q, r;

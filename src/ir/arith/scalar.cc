@@ -228,7 +228,8 @@ Result<const Expr*> make_binary(Context& ctx, BinaryKind kind, const Expr* a, co
   if (is_logic(kind)) {
     for (const Expr* e : {a, b})
       if (!e->dtype().is_bool())
-        return Failure(source::message(diag::ScalarOperand, to_string(kind), describe(e->type)));
+        return Failure(source::message(is_scalar(e) ? diag::BoolOperand : diag::ScalarOperand, to_string(kind),
+                                       describe(e->type)));
   }
   auto both = match_dtypes(ctx, a, b);
   if (!both.ok()) {

@@ -7,6 +7,7 @@
 
 #include "repro/sanitize/thread_accesses.h"
 #include "repro/values.h"
+#include "rldb/eval/machine_view.h"
 #include "rldb/ir/module.h"
 #include "rldb/ir/threads.h"
 #include "rldb/ir/walk.h"
@@ -85,6 +86,7 @@ void RaceRecorder::look_for_races(std::string_view name, const ir::PrimFunc* f, 
   }
   if (!has_launches(f)) return;
   eval::TirMachine machine(f, &registry());
+  eval::keep_to_written_barriers(machine);  // a missing one is what is looked for
   ThreadAccesses accesses(machine);
   machine.watch(&accesses);
   const std::vector<Value> own = copies({args.begin(), args.end()});

@@ -68,6 +68,10 @@ Result<Value> builtin_AllocStorage(const CallSite& site, PackedArgs args) {
   RLDB_TRY(auto* shape, a.shape(1));
   RLDB_TRY(const std::int64_t device, a.integer(2));
   RLDB_TRY(DType dtype, a.dtype(3));
+  // Its size is computed from the shape of what goes into it.
+  if (shape->size() == 1 && (*shape)[0] < 0)
+    return a.fail(ErrorKind::ShapeMismatch,
+                  fmt::format("memory of {} bytes: a dimension of the tensor that it is for is negative", (*shape)[0]));
   const auto where = runtime::device_at(site.program.environment().devices, device);
   auto storage = runtime::Storage::of_shape(*shape, dtype, where);
   // Checkpoints hold memory that the program does not use any more.

@@ -228,18 +228,18 @@ def kernel(A: T.Buffer((4,), "int32")):
             T.evaluate(T.tvm_storage_sync("shared"))
 )")
             .find("a thread may leave a loop around those that it meets") != std::string::npos);
-  // Memory of a thread that is allocated before the threads start: sharing one would be wrong.
-  for (const char* memory : {"L = T.alloc_buffer((1,), \"int32\", scope=\"local\")",
-                             "p = T.allocate([1], \"int32\", \"local\")\n"
-                             "    L = T.decl_buffer((1,), \"int32\", data=p, scope=\"local\")"}) {
-    CAPTURE(memory);
-    CHECK(jit_error(fmt::format("@T.prim_func\ndef kernel(A: T.Buffer((4,), \"int32\")):\n    {}\n", memory) +
-                    "    for tx in T.thread_binding(4, thread=\"threadIdx.x\"):\n"
-                    "        L[0] = A[tx]\n"
-                    "        T.evaluate(T.tvm_storage_sync(\"shared\"))\n"
-                    "        A[tx] = L[0]\n")
-              .find("`L`, which each thread has, is allocated before the threads begin") != std::string::npos);
-  }
+  // Memory of a thread that is allocated before the threads start, and declared for all: sharing one would be wrong.
+  CHECK(jit_error(R"(
+@T.prim_func
+def kernel(A: T.Buffer((4,), "int32")):
+    p = T.allocate([1], "int32", "local")
+    L = T.decl_buffer((1,), "int32", data=p, scope="local")
+    for tx in T.thread_binding(4, thread="threadIdx.x"):
+        L[0] = A[tx]
+        T.evaluate(T.tvm_storage_sync("shared"))
+        A[tx] = L[0]
+)")
+            .find("`L`, which each thread has, is allocated before the threads begin") != std::string::npos);
 }
 
 TEST_CASE("if, while, let, assert") {

@@ -5,6 +5,7 @@
 #include "codegen/llvm/lower/barriers.h"
 #include "codegen/llvm/lower/launches.h"
 #include "rldb/eval/eval.h"
+#include "rldb/ir/thread_barriers.h"
 #include "rldb/schedule/flat_form.h"
 #include "rldb/schedule/target.h"
 #include "rldb/source/diagnostic_codegen.h"
@@ -18,7 +19,9 @@ source::Message unsupported(std::string_view name, std::string_view why) {
 ir::Result<const ir::PrimFunc*> lowerable(ir::Context& ctx, const ir::PrimFunc* f, std::string_view name) {
   const auto loops = launches_as_loops(ctx, f);
   if (!loops.ok()) return support::Failure(unsupported(name, loops.error()));
-  auto split = split_at_barriers(ctx, *loops);
+  const ir::PlacedBarriers placed((*loops)->body);
+  if (!placed.obstacle().empty()) return support::Failure(unsupported(name, placed.obstacle()));
+  auto split = split_at_barriers(ctx, placed.written(ctx, *loops));
   if (!split.ok()) return support::Failure(unsupported(name, split.error()));
   return *split;
 }

@@ -81,6 +81,72 @@ OwnData own_allocations(const Stmt* s) {
   return out;
 }
 
+// Memory of threads that is allocated around them, as schedules do, is allocated by their outermost statement, if
+// it is used there only.
+class OwnMemoryInside : public ir::Rewriter {
+ public:
+  OwnMemoryInside(ir::Context& ctx, const Stmt* body) : Rewriter(ctx) {
+    std::vector<const ir::Buffer*> own;
+    std::unordered_map<const ir::Var*, std::unordered_set<const Stmt*>> users;
+    const auto note_users = [&](const ir::Node* n, const Stmt* root) {
+      const auto* load = as<ir::BufferLoad>(n);
+      const auto* store = as<ir::BufferStore>(n);
+      if (load) users[load->buffer->data].insert(root);
+      if (store) users[store->buffer->data].insert(root);
+      if (const auto* v = as<ir::Var>(n)) users[v].insert(root);
+    };
+    ir::walk(body, [&](const ir::Node* n) {
+      const auto* s = as<Stmt>(n);
+      if (const auto* block = as<ir::SBlock>(n))
+        for (const ir::Buffer* b : block->alloc_buffers)
+          if (b->scope == "local") own.push_back(b);
+      if (const auto* a = as<ir::AllocBuffer>(n); a && a->buffer->scope == "local") own.push_back(a->buffer);
+      if (!s || ir::thread_tag(s).empty()) {
+        note_users(n, nullptr);
+        return true;
+      }
+      ir::walk(s, [&](const ir::Node* part) {
+        note_users(part, s);
+        return true;
+      });
+      return false;
+    });
+    for (const ir::Buffer* b : own) {
+      const auto& roots = users[b->data];
+      if (roots.size() != 1 || !*roots.begin() || !ir::has_barrier(*roots.begin())) continue;
+      moved_[*roots.begin()].push_back(b);
+      all_moved_.insert(b);
+    }
+  }
+
+ protected:
+  const Stmt* visit_stmt(const Stmt* s) override {
+    const auto* block = as<ir::SBlock>(s);
+    if (block && std::any_of(block->alloc_buffers.begin(), block->alloc_buffers.end(),
+                             [&](const ir::Buffer* b) { return all_moved_.contains(b); })) {
+      ir::SBlock fields = *as<ir::SBlock>(default_stmt(s));
+      std::vector<const ir::Buffer*> kept;
+      for (const ir::Buffer* b : block->alloc_buffers)
+        if (!all_moved_.contains(b)) kept.push_back(b);
+      fields.alloc_buffers = ctx_.list(kept);
+      return ctx_.sblock(fields);
+    }
+    if (const auto* a = as<ir::AllocBuffer>(s); a && all_moved_.contains(a->buffer)) return ctx_.evaluate(ctx_.i32(0));
+    const auto moved = moved_.find(s);
+    const auto* loop = as<ir::ForStmt>(s);
+    if (moved == moved_.end() || !loop) return default_stmt(s);
+    std::vector<const Stmt*> body;
+    for (const ir::Buffer* b : moved->second) body.push_back(ctx_.alloc_buffer(b));
+    body.push_back(loop->body);
+    return ctx_.for_stmt(loop->var, loop->min, loop->extent, loop->for_kind, ctx_.seq_stmt(body), loop->annotations,
+                         loop->thread_tag, loop->step);
+  }
+
+ private:
+  std::unordered_map<const Stmt*, std::vector<const ir::Buffer*>> moved_;
+  std::unordered_set<const ir::Buffer*> all_moved_;
+};
+
 // Allocations below threads are per thread; an allocation above them would be one for all.
 void check_own_memory(const Stmt* root, const OwnData& all) {
   const OwnData inside = own_allocations(root);
@@ -429,6 +495,7 @@ class Splitter : public ir::Rewriter {
 support::Result<const ir::PrimFunc*, std::string> split_at_barriers(ir::Context& ctx, const ir::PrimFunc* f) {
   if (!ir::threads_wait(f->body)) return f;
   try {
+    f = OwnMemoryInside(ctx, f->body).rewrite_prim_func(f);
     return Splitter(ctx, own_allocations(f->body)).rewrite_prim_func(f);
   } catch (Refused& r) {
     return support::Failure(std::move(r.why));

@@ -10,6 +10,7 @@
 #include "rldb/ir/intrinsic/control.h"
 #include "rldb/ir/intrinsic/hint.h"
 #include "rldb/ir/intrinsic/host.h"
+#include "rldb/ir/intrinsic/math.h"
 #include "rldb/ir/lowered_name.h"
 #include "rldb/ir/pointed_buffer.h"
 #include "rldb/ir/printer.h"
@@ -60,15 +61,21 @@ Lowering::Value* Lowering::call(const ir::Call* c) {
     return call_packed(c);
   const ir::IntrinsicInfo* row = ir::called_intrinsic(c);
   if (options_.device && ir::meeting_of(c) != ir::Meeting::None) return exchange(c);
-  if (ir::is_multiply_add(c)) return multiply_add(operands(c, 3, 1));
+  if (ir::is_multiply_add(c)) return multiply_add(operands(c, 3, ir::first_operand(c)));
+  if (const ir::LlvmFunction* f = ir::called_llvm_function(c))
+    return llvm_function(*f, operands(c, f->arity, ir::first_operand(c)));
+  if (ir::is_call_of(c, ir::intrin::QMultiplyShift) || ir::is_call_of(c, ir::intrin::QMultiplyShiftPerAxis))
+    return fixed_point_product(c);
+  if (Value* made = lanes_call(c)) return made;
   if (const ir::IntrinsicInfo* named = ir::named_intrinsic(c))
-    if (Value* made = intrinsic(*named, operands(c, named->arity, 1))) return made;
+    if (Value* made = intrinsic(*named, operands(c, named->arity, ir::first_operand(c)))) return made;
   const bool scalar = !c->args.empty() && !c->args[0]->dtype().is_void() && !c->args[0]->dtype().is_handle();
   if (row && scalar && row->arity > 0 && std::size_t(row->arity) <= c->args.size())
     if (Value* made = intrinsic(*row, operands(c, row->arity))) return made;
-  refuse(fmt::format("there is no code for `T.{}`", ir::is_tir_op(c->callee)
-                                                        ? as<ir::Op>(c->callee)->name.substr(ir::kTirPrefix.size())
-                                                        : as<ir::Op>(c->callee)->name));
+  std::string_view op = as<ir::Op>(c->callee)->name;
+  if (ir::is_tir_op(c->callee)) op.remove_prefix(ir::kTirPrefix.size());
+  const std::string_view function = ir::function_name(c);
+  refuse(fmt::format("there is no code for `T.{}{}`", op, function.empty() ? "" : fmt::format("(\"{}\")", function)));
 }
 
 // The arguments, as many as the row requires, as vectors when one of them is.

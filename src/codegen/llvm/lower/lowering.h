@@ -21,6 +21,7 @@
 #include "rldb/codegen/llvm/aot.h"
 #include "rldb/codegen/llvm/jit.h"
 #include "rldb/ir/context.h"
+#include "rldb/ir/lowered_name.h"
 #include "rldb/schedule/bounds.h"
 
 namespace rldb::codegen {
@@ -286,6 +287,10 @@ class Lowering {
   Value* float_mod(Value* a, Value* b);
   Value* native(llvm::Intrinsic::ID f, const Operands& in);
   Value* multiply_add(const Operands& in);
+  // (llvm_function.cc)
+  Value* llvm_function(const ir::LlvmFunction& f, const Operands& in);
+  Value* fixed_point_product(const ir::Call* c);
+  Value* lanes_call(const ir::Call* c);
   Value* exp10(const Operands& in);
   Value* rsqrt(const Operands& in);
   Value* sigmoid(const Operands& in);

@@ -109,13 +109,14 @@ std::string Emitter::call(const ir::Call* c, int lane) {
   if (ir::meeting_of(c) != ir::Meeting::None) return exchange(c);
   const DType result = c->dtype().element();
   if (ir::is_multiply_add(c)) {
+    const std::size_t at = ir::first_operand(c);
     const std::string product =
-        rounded(fmt::format("({} * {})", value(c->args[1], lane), value(c->args[2], lane)), result);
-    return rounded(fmt::format("({} + {})", product, value(c->args[3], lane)), result);
+        rounded(fmt::format("({} * {})", value(c->args[at], lane), value(c->args[at + 1], lane)), result);
+    return rounded(fmt::format("({} + {})", product, value(c->args[at + 2], lane)), result);
   }
   const ir::IntrinsicInfo* row = ir::called_intrinsic(c);
   std::size_t first = 0;
-  if (const ir::IntrinsicInfo* named = ir::named_intrinsic(c)) row = named, first = 1;
+  if (const ir::IntrinsicInfo* named = ir::named_intrinsic(c)) row = named, first = ir::first_operand(c);
   const Written written = row ? kWritten[row->index] : Written{};
   if (written.how == Written::How::Absent || first + std::size_t(std::max(0, row->arity)) > c->args.size()) {
     refuse(fmt::format("`{}` has no form in OpenCL C", name_of(c)));
