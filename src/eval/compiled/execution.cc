@@ -27,8 +27,8 @@ const ir::PlacedBarriers* CompiledStatements::barriers(const ir::PrimFunc* f) {
 }
 
 const ir::PlacedBarriers* CompiledStatements::barriers_of(const ir::PrimFunc* f) {
-  const auto [it, fresh] = barriers_.try_emplace(f);
-  if (fresh) it->second = std::make_unique<const ir::PlacedBarriers>(f->body);
+  auto it = barriers_.find(f);
+  if (it == barriers_.end()) it = barriers_.emplace(f, std::make_unique<const ir::PlacedBarriers>(f->body)).first;
   return it->second->empty() ? nullptr : it->second.get();
 }
 

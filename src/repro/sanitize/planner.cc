@@ -1,3 +1,4 @@
+// name_planners: the pass that put tensors into one storage, from the versions of the program.
 #include "rldb/repro/planner.h"
 
 #include <algorithm>
