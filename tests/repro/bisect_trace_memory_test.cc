@@ -19,6 +19,17 @@ TEST_CASE("bisect a dump: storage of a live tensor that the planner gave away") 
   CHECK(b.memory[0].allocation == "alloc");
   CHECK(b.memory[0].writer_allocation == "alloc_3");
   CHECK(b.memory[0].storage == "storage");
+  CHECK(b.memory[0].planner == "StaticPlanBlockMemory");
+}
+
+TEST_CASE("bisect a dump: storage that a pass behind the planner gave away") {
+  Dump dump;
+  dump.run("minimum", "LowerAllocTensor", "alloc_tensor(storage_3", "alloc_tensor(storage");
+  const repro::TraceBisection b = bisect(dump);
+  REQUIRE(b.verdict == Verdict::Found);
+  CHECK(b.stages[b.bad].pass == "LowerAllocTensor");
+  REQUIRE_FALSE(b.memory.empty());
+  CHECK(b.memory[0].planner == "LowerAllocTensor");
 }
 
 TEST_CASE("bisect a dump: storage that was given away where it does not show") {

@@ -47,7 +47,11 @@ HandedOn::Index HandedOn::index_of(const Trace& t) {
 }
 
 HandedOn::HandedOn(const Trace& a, const Trace& b, const Matcher& matcher)
-    : a_(a), b_(b), matcher_(matcher), of_a_(index_of(a)), of_b_(index_of(b)) {}
+    : a_(a), b_(b), matcher_(matcher), of_a_(index_of(a)), of_b_(index_of(b)) {
+  for (std::size_t i = 0; i < a.events.size(); ++i)
+    if (const Event& e = a.events[i]; e.binding)
+      events_of_a_.try_emplace({e.function, e.activation, std::string(e.binding->var->name)}, i);
+}
 
 std::optional<HandedOn::Pair> HandedOn::pair(const std::string& function, std::size_t activation,
                                              const std::string& name) const {
@@ -96,7 +100,7 @@ FirstDifference HandedOn::found(const Pair& p, const std::string& function, std:
 }
 
 std::optional<FirstDifference> HandedOn::follow(const Pair& p, int depth) const {
-  if (depth > kDeepest || !gives_others(p)) return std::nullopt;
+  if (depth > kDeepest || !gives_others(p) || !followed_.insert(p.b).second) return std::nullopt;
   switch (p.b->kind) {
     case Handed::Kind::Parameter:
       return to_call(p, depth);
@@ -153,13 +157,9 @@ std::optional<FirstDifference> HandedOn::to_return(const Pair& p, int depth) con
 
 std::size_t HandedOn::at_place_of(std::size_t of_b) const {
   const Event& y = b_.events[of_b];
-  for (std::size_t i = 0; i < a_.events.size() && y.binding; ++i) {
-    const Event& x = a_.events[i];
-    if (x.binding && x.function == y.function && x.activation == y.activation &&
-        x.binding->var->name == y.binding->var->name)
-      return i;
-  }
-  return kNoEvent;
+  if (!y.binding) return kNoEvent;
+  const auto it = events_of_a_.find({y.function, y.activation, std::string(y.binding->var->name)});
+  return it == events_of_a_.end() ? kNoEvent : it->second;
 }
 
 bool HandedOn::is_same_computation(std::size_t of_b) const {
@@ -171,6 +171,7 @@ bool HandedOn::is_same_computation(std::size_t of_b) const {
 
 std::optional<FirstDifference> HandedOn::behind(const FirstDifference& d) const {
   if (d.event == kNoEvent) return std::nullopt;
+  followed_.clear();
   const Event& y = b_.events[d.event];
   if (is_same_computation(d.event)) return follow_names(y.binding->value, y.function, y.activation, 0);
   return by_name_of_parameter(d, y);

@@ -8,6 +8,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <tuple>
 
 #include "repro/compare/match.h"
@@ -51,6 +52,8 @@ class HandedOn {
   const Trace& b_;
   const Matcher& matcher_;
   Index of_a_, of_b_;
+  std::map<Key, std::size_t> events_of_a_;
+  mutable std::set<const Handed*> followed_;  // each once: tuples share parts
 };
 
 }  // namespace rldb::repro
