@@ -13,6 +13,8 @@ const Debugger::Impl& impl_of(const Debugger& debugger) { return *debugger.impl_
 
 bool Debugger::finished() const { return impl_->run && impl_->last.kind == StopKind::Finished; }
 
+bool Debugger::ask_at_end() { return impl_->can_be_asked(); }
+
 std::uint64_t Debugger::changes() const { return impl_->run ? impl_->run->changed_times() : 0; }
 
 std::string Debugger::run_function() const { return impl_->run ? impl_->run->function() : std::string(); }

@@ -180,6 +180,8 @@ class Debugger {
   bool active() const;  // there is a run that has not finished
   // There is one that has finished and can still be asked: its names have the values that they had before it returned.
   bool finished() const;
+  // Puts a run that has finished to the moment before it returned, where it has frames. False: nothing can be asked.
+  bool ask_at_end();
   // How often the run was changed (assign, skip, return_from, replace_kernel, revert_kernel).
   std::uint64_t changes() const;
   // The function and the arguments that the run began with. Nullopt: no run, or it has no history and may have changed

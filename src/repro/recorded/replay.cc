@@ -259,10 +259,9 @@ class RecordedReplayer {
 
   void count(const RecordedRow& row, const Callee& callee) {
     ++out_.compared;
+    const bool first = replayed(row.name).calls++ == 0;
     if (callee.kind == CalleeKind::Builtin) return;
-    ReplayedCalls& r = replayed(row.name);
-    out_.kernels += r.calls == 0;
-    ++r.calls;
+    out_.kernels += first;
     ++out_.kernel_calls;
   }
 

@@ -32,6 +32,11 @@ constexpr std::size_t kLocalWidth = 60;
 debug::Position function_frame(Repl& repl) { return repl.debugger().function_position(repl.frame()); }
 
 bool is_stopped(Repl& repl) { return repl.debugger().machine() && repl.debugger().machine()->running(); }
+// At a stop, and of a run that has finished before it returned.
+bool has_frames(Repl& repl) {
+  if (repl.debugger().finished()) (void)repl.debugger().ask_at_end();
+  return repl.debugger().machine() != nullptr;
+}
 // No wider than the terminal, if there is one.
 std::string fitting(Repl& repl, const Table& table) {
   return repl.ask ? table.text(std::size_t(window_size().width)) : table.text();
@@ -86,7 +91,7 @@ void print_frame(Repl& repl, const debug::FrameInfo& f, bool full) {
 }  // namespace
 
 Status command_Bt(Repl& repl, std::string_view rest) {
-  if (!repl.debugger().machine()) return repl.fail(source::message(diag::NotStopped));
+  if (!has_frames(repl)) return repl.fail(source::message(diag::NotStopped));
   const bool full = rest == "full";
   const bool outermost = rest.starts_with('-');
   std::optional<std::uint64_t> given;
@@ -171,7 +176,7 @@ RowsOfLocals rows_of_locals(Repl& repl, const std::vector<debug::LocalInfo>& loc
 Status command_Locals(Repl& repl, std::string_view rest) {
   const bool all = rest == "all";
   if (!rest.empty() && !all) return Status::Usage;
-  if (!repl.debugger().machine()) return repl.fail(source::message(diag::NotStopped));
+  if (!has_frames(repl)) return repl.fail(source::message(diag::NotStopped));
   const auto kernel = repl.frame() == 0 ? repl.debugger().kernel_position() : std::nullopt;
   if (repl.wants_json())
     return repl.give(kernel ? kernel_json(*kernel, repl.print_format.max_elements) : locals_json(repl, repl.frame()));
@@ -209,7 +214,7 @@ Status command_Locals(Repl& repl, std::string_view rest) {
 Status command_Registers(Repl& repl, std::string_view rest) {
   const bool all = rest == "all";
   if (!rest.empty() && !all) return Status::Usage;
-  if (!is_stopped(repl)) return repl.fail(source::message(diag::NotStopped));
+  if (!has_frames(repl) || !is_stopped(repl)) return repl.fail(source::message(diag::NotStopped));
   if (repl.wants_json()) return repl.give(registers_json(repl));
   const std::vector<debug::RegisterInfo> registers = debug::registers_of(repl.debugger(), repl.frame());
   Table table({"reg", "name", "value", "storage", "shared", "state"});
@@ -248,7 +253,7 @@ Status show_objects(Repl& repl) {
 Status command_Heap(Repl& repl, std::string_view rest) {
   const bool objects = rest == "objects";
   if (!rest.empty() && !objects) return Status::Usage;
-  if (!repl.debugger().machine()) return repl.fail(source::message(diag::NotStopped));
+  if (!has_frames(repl)) return repl.fail(source::message(diag::NotStopped));
   if (objects) return repl.wants_json() ? repl.give(objects_json(repl, kMostObjects)) : show_objects(repl);
   if (repl.wants_json()) return repl.give(heap_json(repl));
   const std::vector<debug::SlotInfo> slots = repl.debugger().heap(repl.frame());
