@@ -420,6 +420,7 @@ StopReport Debugger::Impl::begin(Debugger& debugger, std::shared_ptr<const sessi
   if (!machine) return not_running();
   part = 0;
   checkpoints.clear();
+  watched_memory.clear();
   last = {};  // of the previous run
   run = std::make_shared<Run>(code_of(std::move(build)), *std::move(machine), session, function, args);
   debugger.resolve_breakpoints();

@@ -15,7 +15,9 @@ struct MemoryOfName {
   std::size_t offset = 0;
   std::vector<std::int64_t> shape;
   runtime::DType dtype;
-  std::uint64_t dead_since = ~std::uint64_t(0);  // from that time on nothing holds it, nor a memory without a plan
+  // From that time on no register reached the memory; of the run as it was after so many changes by commands.
+  std::uint64_t dead_since = ~std::uint64_t(0);
+  std::uint64_t changes = 0;
 };
 
 }  // namespace rldb::debug

@@ -222,7 +222,7 @@ void Watched::learn(const Run& run, const vm::Machine& m) {
 // The memory of a freed name that something else holds: the run from where it got its value to now is executed again.
 std::optional<Value> Watched::still_held(const std::string& name, const Run& run, const vm::Machine& now) {
   MemoryOfName& known = d_.watched_memory[number_][name];
-  if (now.instructions() >= known.dead_since) return std::nullopt;
+  if (known.changes == run.changed_times() && now.instructions() >= known.dead_since) return std::nullopt;
   for (const Pc begin : beginnings(name, now.frames()[frame_].pc)) {
     const auto time = d_.latest_time(begin, frame_);
     Run::Seek how{};
@@ -236,6 +236,7 @@ std::optional<Value> Watched::still_held(const std::string& name, const Run& run
     if (how != Run::Seek::Done) continue;
     if (auto found = found_again(*value, *m, now)) return found;
     known.dead_since = now.instructions();
+    known.changes = run.changed_times();
     return std::nullopt;
   }
   return std::nullopt;

@@ -23,7 +23,7 @@ Scalar signed_within(Wide v, DType t) {
 }
 Scalar unsigned_within(Wide v, DType t) { return number(std::uint64_t(std::clamp(v, Wide(0), Wide(mask_of(t)))), t); }
 
-// The bits of `high` and `low` in a row, moved to the left: the upper half of what is there then.
+// `high` followed by `low`, shifted left by `by` bits: the upper half of the result.
 std::uint64_t funnel(std::uint64_t high, std::uint64_t low, unsigned by, DType t) {
   return by == 0 ? high : (high << by | low >> (unsigned(t.bits) - by)) & mask_of(t);
 }
@@ -86,7 +86,7 @@ Scalar llvm_function(const ir::LlvmFunction& f, Args args, DType t) {
   return kBodies[f.index](args, t);
 }
 
-// In 64 bits, and the half added before the bits behind the point go: TVM's rule where a target has none of its own.
+// Computed in 64 bits, with one half added before the shift: TVM's rule where a target has none of its own.
 Scalar fixed_point_product(const FixedPoint& n) {
   if (n.is_half) {  // the factor is one half: only moved
     const std::int64_t by = n.left - n.right - 1;
