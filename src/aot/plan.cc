@@ -32,6 +32,8 @@ class Planner {
     for (const runtime::Device& d : session_.devices_of(plan_.build->lowered))
       if (!d.is_host()) refuse("a device that is not the CPU", to_string(d));
     for (const bytecode::FunctionEntry& f : exe_.functions) plan_.targets.push_back(target_of(f));
+    if (std::none_of(plan_.targets.begin(), plan_.targets.end(), [](const AotTarget& t) { return t.exported; }))
+      out_.add({}, source::message(diag::AotNothing));
   }
 
  private:

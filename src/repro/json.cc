@@ -66,6 +66,7 @@ json of(const FirstDifference& d) {
           {"rounding", d.rounding},
           {"through", d.through},
           {"handed_on", d.handed_on},
+          {"beside", d.beside},
           {"difference", d.difference ? of(*d.difference) : json()}};
 }
 

@@ -248,7 +248,7 @@ Outcome Interpreter::run(const Policy& policy, std::uint64_t budget) {
         scratch_used_ = d.args_count;
         struct ReleaseAll {
           Interpreter& self;
-          ~ReleaseAll() { Release{self.m_.scratch_, self.scratch_used_}; }
+          ~ReleaseAll() { const Release all{self.m_.scratch_, self.scratch_used_}; }
         } release{*this};
         if constexpr (Policy::kCalls) {
           if (policy.hook.before_call(m_, {pc, FunctionIndex(d.callee), args}) == CallAction::Skip) {

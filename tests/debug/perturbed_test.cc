@@ -123,7 +123,7 @@ Asked compare_with_changes(Fixture& f, const std::vector<Value>& args, unsigned 
       const bool silent = roots.contains(r) && !e.differs_with.contains(r);
       asked.silent += silent;
       if (silent && std::getenv("RLDB_PERTURB_SHOW"))
-        MESSAGE("register " << e.place.reg << " element " << e.position << ": no difference with "
+        MESSAGE("register " << e.place.reg.value() << " element " << e.position << ": no difference with "
                             << element_name(*run, r));
     }
     ++asked.elements;

@@ -74,6 +74,34 @@ TEST_CASE("bisect a dump: a kernel that is given one memory for what it reads an
   CHECK(shared->planner == "StaticPlanBlockMemory");
 }
 
+TEST_CASE("bisect a dump: two results of one call in one memory") {
+  const std::string program = R"(@I.ir_module
+class Module:
+    @T.prim_func(private=True)
+    def two(x: T.Buffer((4, 8), "float32"), a: T.Buffer((4, 8), "float32"), b: T.Buffer((4, 8), "float32")):
+        for i, j in T.grid(4, 8):
+            a[i, j] = x[i, j] + T.float32(1)
+            b[i, j] = x[i, j] * T.float32(2)
+    @R.function
+    def main(x: R.Tensor((4, 8), "float32")) -> R.Tensor((4, 8), "float32"):
+        cls = Module
+        t = R.call_tir(cls.two, (x,), out_ty=[R.Tensor((4, 8), "float32"), R.Tensor((4, 8), "float32")])
+        e = R.subtract(t[0], t[1])
+        return e
+)";
+  Dump dump;
+  dump.run("minimum", "StaticPlanBlockMemory", "alloc_tensor(storage_1", "alloc_tensor(storage", program);
+  const repro::TraceBisection b = bisect(dump);
+  INFO(repro::to_string(b, "dump"));
+  REQUIRE(b.verdict == Verdict::Found);
+  CHECK(b.stages[b.bad].pass == "StaticPlanBlockMemory");
+  REQUIRE(b.comparison.first);
+  CHECK(b.comparison.first->beside == "alloc_1");
+  CHECK_FALSE(b.comparison.first->fault_is_here());
+  REQUIRE_FALSE(b.memory.empty());
+  CHECK(b.memory[0].storage == "storage");
+}
+
 TEST_CASE("bisect a dump: a storage whose size changes after it was planned") {
   Dump dump;
   dump.run("minimum", "ComputePrimValue", "storage_1: R.Any = R.vm.alloc_storage(R.shape([48])",

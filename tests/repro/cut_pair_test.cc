@@ -7,6 +7,7 @@
 #include "repro/loaded.h"
 #include "rldb/ir/printer.h"
 #include "rldb/repro/reduce.h"
+#include "rldb/runtime/tensor_file.h"
 
 using namespace rldb;
 using namespace rldb::repro_test;
@@ -87,4 +88,57 @@ TEST_CASE("cut pair: programs that agree, and results in arguments, are refused 
   two.b.outputs = 1;
   CHECK_FALSE(two.cut(why));
   CHECK(why == "one of the programs writes its results to arguments");
+}
+
+TEST_CASE("cut pair: kernels that were run by themselves are called by a function") {
+  const std::string kernel = R"(@I.ir_module
+class Module:
+    @T.prim_func
+    def scale(x: T.handle, Y: T.Buffer((8,), "int32")):
+        n = T.int64()
+        X = T.match_buffer(x, (n,), "int32")
+        for i in range(8):
+            Y[i] = T.floormod(X[i], 3)
+)";
+  std::string other = kernel;
+  other.replace(other.find("floormod"), 8, "truncmod");
+  Loaded loaded;
+  repro::Program a, b;
+  a.module = loaded.load(kernel);
+  b.module = loaded.load(other);
+  a.function = b.function = "scale";
+  for (const char* text : {"8xint32=-4,-3,-2,-1,0,1,2,3", "8xint32=0,0,0,0,0,0,0,0"}) {
+    auto made = runtime::parse_value_literal(text);
+    REQUIRE(made.ok());
+    a.args.push_back(*std::move(made));
+  }
+  b.args = a.args;
+  std::string why;
+  const auto cut = repro::cut_pair(loaded.session(), a, b, {}, why);
+  REQUIRE_MESSAGE(cut, why);
+  CHECK(cut->a.function == "main");
+  CHECK(cut->values[0].parameter == "X");
+  CHECK(cut->values[1].parameter == "Y");
+  CHECK(ir::print(cut->b.module).find("R.call_tir_inplace(cls.scale, (X, Y), out_ty=[") != std::string::npos);
+  b.module = a.module;
+  CHECK_FALSE(repro::cut_pair(loaded.session(), a, b, {}, why));
+  CHECK(why == "called by a function, the kernels do not differ");
+}
+
+TEST_CASE("cut pair: shapes that a lowered program computes are numbers in its parts") {
+  const std::string program = chain("            d = R.add(c, a)");
+  Loaded loaded(program);
+  source::Diagnostics found;
+  REQUIRE(loaded.session().run_passes("minimum", found));
+  std::string good = ir::print(loaded.module());
+  std::string bad = good;
+  const auto at = bad.find("T.exp(x[");
+  REQUIRE(at != std::string::npos);
+  bad.replace(at, 5, "T.sqrt");
+  Two two(good, bad);
+  std::string why;
+  const auto cut = two.cut(why);
+  REQUIRE_MESSAGE(cut, why);
+  CHECK(bindings(two, cut->b.module) == 2);  // the memory and the call
+  CHECK(ir::print(cut->b.module).find("R.builtin.alloc_tensor(R.shape([") != std::string::npos);
 }

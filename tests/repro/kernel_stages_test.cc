@@ -187,6 +187,25 @@ std::string program_after(const std::string& program, const std::string& passes)
 
 }  // namespace
 
+TEST_CASE("kernels: an index of few bits is tried beyond its range") {
+  const std::string program = R"(@I.ir_module
+class Module:
+    @T.prim_func
+    def scale(x: T.handle, y: T.handle):
+        n = T.int64()
+        X = T.match_buffer(x, (n,), "float32")
+        Y = T.match_buffer(y, (n,), "float32")
+        for i in range(n):
+            Y[i] = X[i] * T.float32(2)
+)";
+  Folder wrong;
+  wrong.write("Input", program);
+  wrong.write("NarrowDataType", program, "X[i]", "X[T.bitwise_and(T.Cast(\"int64\", T.Cast(\"int16\", i)), 32767)]");
+  const repro::TraceBisection b = wrong.bisect();
+  REQUIRE(b.verdict == Verdict::Found);
+  CHECK(b.stages[b.bad].pass == "NarrowDataType");
+}
+
 TEST_CASE("kernels: one whose callers are rewritten in the same stage") {
   std::string truncated = kTwoCalls;
   truncated.replace(truncated.find("T.floormod"), 10, "T.truncmod");

@@ -148,3 +148,38 @@ TEST_CASE("a pass that changes values by its nature: what differs after it prove
   CHECK(c.verdict == CompareVerdict::CannotTell);
   CHECK(says(c.why, "the passes change values by their nature"));
 }
+
+namespace {
+
+// Of a folder in which another compiler's ToMixedPrecision is followed by a change of `what`.
+repro::TraceBisection converted_otherwise(const std::string& what, const std::string& with,
+                                          const repro::Tolerances& t = {}) {
+  const std::string program =
+      function("x: R.Tensor((16, 64), \"float32\"), w: R.Tensor((64, 16), \"float32\")",
+               "            lv = R.add(x, R.const(0.125, \"float32\"))\n            lv1 = R.matmul(lv, w)\n"
+               "            lv2 = R.multiply(lv1, R.const(0.5, \"float32\"))\n",
+               "lv2");
+  Dump dump;
+  dump.write("Start", program);
+  dump.run("ToMixedPrecision", "ToMixedPrecision", what, with, program);
+  Quiet quiet;
+  session::Session s({}, &quiet);
+  return repro::bisect_trace(s, dump.path(), t);
+}
+
+}  // namespace
+
+TEST_CASE("lower precision: a folder's conversion is measured with the error of our own") {
+  using Verdict = repro::TraceBisection::Verdict;
+  CHECK(converted_otherwise("", "").verdict == Verdict::Agree);
+  const repro::TraceBisection wrong = converted_otherwise("R.multiply", "R.subtract");
+  INFO(to_string(wrong, "dump"));
+  CHECK(wrong.verdict == Verdict::Found);
+  // A hundred times the error of the conversion, and still a percent.
+  const repro::TraceBisection close = converted_otherwise("0.125", "0.12");
+  INFO(to_string(close, "dump"));
+  CHECK(close.verdict != Verdict::Agree);
+  repro::Tolerances exact;
+  exact.exact = true;
+  CHECK(converted_otherwise("", "", exact).verdict == Verdict::Found);
+}

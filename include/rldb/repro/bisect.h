@@ -76,6 +76,7 @@ struct TraceBisection {
   std::vector<std::string> compared;  // functions
   std::vector<std::string> alone;     // functions on which no two stages could be compared, with the reason
   std::vector<std::string> notes;     // where the comparison restarted, and why
+  std::set<std::string> in_doubt;     // stages whose error is neither that of such a pass nor clearly another
   std::set<std::size_t> anew;         // the stages at which it restarted
   // The first stage that is equal only within the tolerance, by more than ordinary rounding, and by how much.
   std::optional<std::pair<std::size_t, TensorDifference>> rounding;

@@ -49,6 +49,8 @@ struct FirstDifference {
   std::string other_text;  // that of the first side
   const ir::Binding* binding = nullptr;
   std::vector<ComparedInput> inputs;
+  std::string beside;   // another result of its call that has the same memory, which on the first side it has not
+  std::string storage;  // of the two; empty: their own memory
   std::string handed_on;  // the values are right, but others than on the first side are passed, taken or returned: how
   std::vector<std::string> through;  // tensors in between that the first side does not have
   std::optional<TensorDifference> difference;
@@ -58,7 +60,7 @@ struct FirstDifference {
   bool inputs_agree() const;    // each is equal to the first side's in its place, if only within the tolerance
   bool inputs_rounded() const;  // some only within the tolerance
   bool reads_others() const;    // every one is right, but some are other tensors than on the first side
-  bool starts_here() const { return inputs_agree() || reads_others(); }
+  bool starts_here() const { return beside.empty() && (inputs_agree() || reads_others()); }
   // It is a difference by narrower tolerances than the usual ones: by what another order of operations, or a
   // multiplication and an addition in one step, round.
   bool rounding = false;

@@ -103,7 +103,7 @@ class VersionOracle {
   // Whether the pass changes values by its nature (ToMixedPrecision).
   virtual bool changes_values(const pipeline::Invocation&) const { return false; }
   // The last version that `look` saw differs as such a pass makes it: what it gives is the reference from now on.
-  // False: nothing changed.
+  // False: nothing changed. True, and `unseen()` is not empty: it cannot be told whether it does.
   virtual bool accept_as_meant(const pipeline::Invocation&) { return false; }
   // One pass; the symptom when it fails. `after` is null then.
   std::optional<Symptom> apply(const pipeline::Invocation& pass, pipeline::ModuleRef before,
@@ -178,6 +178,8 @@ class Oracle : public VersionOracle {
   const ir::Module* first_ = nullptr;  // whose arguments they are
   std::vector<bool> generated_;
   std::vector<runtime::Value> last_;  // of the version seen last, if it ran
+  const ir::Module* last_version_ = nullptr;
+  const ir::Module* reference_version_ = nullptr;  // whose result the reference is
   std::size_t most_ = 0;              // bytes that may be held, or microseconds that a run may take
   bool over_before_ = false;          // the limit is exceeded already before the first pass
 };

@@ -35,6 +35,9 @@ struct TensorDifference {
   runtime::DType dtype;
 };
 
+// Rather than the dtypes' own.
+bool are_given(const Tolerances& t);
+
 // The first difference; nullopt: the values agree. `a` is the reference for the relative error.
 std::optional<TensorDifference> difference(const runtime::Value& a, const runtime::Value& b, const Tolerances& t);
 

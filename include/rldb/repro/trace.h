@@ -36,6 +36,7 @@ struct Event {
   std::string callee;                    // kernel, operator or function; empty: none
   std::string storage;                   // name of its storage; empty: its own memory
   std::string allocation;                // the name of its allocation in that storage
+  std::string beside;                    // another result of the same call, with which it shares memory; empty: none
   std::vector<Reading> inputs;
   runtime::Value value;  // a copy
   const std::string& name() const { return names.front(); }

@@ -99,7 +99,7 @@ void give(std::vector<Activation>& all, const std::vector<double>& numbers, doub
 std::vector<Activation> activations_of(NodeContext& c, const std::vector<std::string_view>& defaults,
                                        std::int64_t directions) {
   std::vector<std::string> names = c.texts(key::Activations);
-  for (std::int64_t d = 0; names.size() < defaults.size() * std::size_t(directions); ++d)
+  while (names.size() < defaults.size() * std::size_t(directions))
     names.insert(names.end(), defaults.begin(), defaults.end());
   std::vector<Activation> made;
   for (std::string& name : names) made.push_back(with_defaults(std::move(name)));

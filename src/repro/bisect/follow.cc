@@ -161,7 +161,7 @@ Follower::Step Follower::attempt(std::size_t i, const std::string& function, Poi
   ran_[i] = true;
   if (at.baseline == kNoStage && !is_as_expected(i, outcome)) return Step::Skipped;
   if (follows && differs(next.reference, outcome)) {
-    if (!is_meant(stage, next.reference, outcome)) {
+    if (!is_meant(stage, next, outcome)) {
       tried = std::move(program);
       at.reference = next.reference;  // with bound parameters, both run on the constants
       at.program = next.program;
@@ -532,7 +532,7 @@ bool Follower::differs(const Outcome& reference, const Outcome& o) const {
   flatten(reference.result, a);
   flatten(o.result, b);
   if (a.size() != b.size()) return true;
-  const bool given = tolerances_.exact || tolerances_.atol || tolerances_.rtol || tolerances_.ulp;
+  const bool given = are_given(tolerances_);
   for (std::size_t i = 0; i < a.size(); ++i) {
     if (is_opaque(a[i])) continue;
     const auto d = difference(a[i], b[i], tolerances_);
@@ -545,10 +545,17 @@ bool Follower::differs(const Outcome& reference, const Outcome& o) const {
   return false;
 }
 
-bool Follower::is_meant(const Stage& stage, const Outcome& reference, const Outcome& o) const {
+// `next.program`: the stage before, as it was run for this one.
+bool Follower::is_meant(const Stage& stage, const Point& next, const Outcome& o) {
   const Meant meant = meant_by(stage.pass);
-  if (meant == Meant::Coarse && kind_ != Inputs::Usual) return o.ran;  // the narrower format cannot hold such numbers
-  return o.ran && is_as_meant(meant, reference.result, o.result);
+  if (!o.ran || meant == Meant::Exact || are_given(tolerances_)) return false;
+  if (meant == Meant::Coarse && kind_ != Inputs::Usual) return true;  // the narrower format cannot hold such numbers
+  Changed changed{next.program.module, stage.module, next.program.function, next.program.args, next.reference.result,
+                  o.result, true};
+  const AsMeant as_meant = is_as_meant(session_, stage.pass, changed);
+  if (as_meant.verdict == AsMeant::Verdict::CannotTell)
+    out_.in_doubt.insert(fmt::format("whether {} is right: {}", stage.file, as_meant.why));
+  return as_meant.verdict != AsMeant::Verdict::No;
 }
 
 }  // namespace rldb::repro

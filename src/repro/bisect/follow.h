@@ -122,7 +122,7 @@ class Follower {
   bool take_if_it_runs(const std::vector<bool>& which, Outcome& outcome, Program& program,
                        const std::vector<runtime::Value>& generated);
   bool differs(const Outcome& reference, const Outcome& o) const;
-  bool is_meant(const Stage& stage, const Outcome& reference, const Outcome& o) const;
+  bool is_meant(const Stage& stage, const Point& next, const Outcome& o);
   std::optional<std::string> cannot_be_expected() const;
   bool is_as_expected(std::size_t stage, const Outcome& o);
 

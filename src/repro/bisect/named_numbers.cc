@@ -35,6 +35,7 @@ class Collector {
     out.widths = first_of(divisors_, kMostDivisors);
     for (const std::int64_t n : counts_)
       if (out.widths.size() < kMostWidths && !divisors_.contains(n)) out.widths.push_back(n);
+    out.widths.insert(out.widths.end(), ranges_.begin(), ranges_.end());
     return out;
   }
 
@@ -54,7 +55,12 @@ class Collector {
       if (const auto* loop = ir::as<ir::ForStmt>(n)) add_width(counts_, loop->extent);
       if (const auto* f = ir::as<ir::FloatImm>(n)) add_float(f->value);
       if (const auto* c = ir::as<ir::Constant>(n)) add_constant(*c->value);
-      if (const auto* s = ir::as<ir::BufferStore>(n)) add_integer(s->value);  // where a reduction begins
+      if (const auto* s = ir::as<ir::BufferStore>(n)) {
+        add_integer(s->value);  // where a reduction begins
+        for (const ir::Expr* index : s->indices) add_range_of(index);
+      }
+      if (const auto* l = ir::as<ir::BufferLoad>(n))
+        for (const ir::Expr* index : l->indices) add_range_of(index);
       if (const auto* b = ir::as<ir::BinaryExpr>(n)) {
         for (const ir::Expr* side : {b->a, b->b}) add_integer(side);
         if (turns(b->op()))
@@ -72,6 +78,19 @@ class Collector {
 
   void add_width(std::set<std::int64_t>& to, const ir::Expr* e) {
     if (const auto* n = ir::as<ir::IntImm>(e); n && n->value > 2 && n->value <= kMostWidth) to.insert(n->value);
+  }
+
+  // An index of few bits wraps round where its range ends, which a longer dim reaches.
+  void add_range_of(const ir::Expr* index) {
+    constexpr int kFewBits = 16;
+    ir::walk(index, [&](const ir::Node* n) {
+      const auto* e = ir::as<ir::Expr>(n);
+      const auto* type = e && e->type ? ir::as<ir::PrimType>(e->type) : nullptr;
+      if (!type || type->dtype.lanes != 1 || type->dtype.bits < 8 || type->dtype.bits > kFewBits) return true;
+      if (type->dtype.is_int() || type->dtype.is_uint())
+        ranges_.insert(std::int64_t(1) << (type->dtype.bits - (type->dtype.is_int() ? 1 : 0)));
+      return true;
+    });
   }
 
   void add_integer(const ir::Expr* e) {
@@ -94,7 +113,7 @@ class Collector {
 
   std::set<const ir::Expr*> done_;
   std::set<double> floats_;
-  std::set<std::int64_t> integers_, divisors_, counts_;
+  std::set<std::int64_t> integers_, divisors_, counts_, ranges_;
 };
 
 }  // namespace

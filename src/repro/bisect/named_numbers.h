@@ -12,7 +12,8 @@ namespace rldb::repro {
 struct NamedNumbers {
   std::vector<double> floats;          // constants other than 0
   std::vector<std::int64_t> integers;  // operands of arithmetic and comparisons; those up to 16 are tried anyway
-  std::vector<std::int64_t> widths;    // by which they divide, or up to which they count: first those that divide
+  // By which they divide, or up to which they count: first those that divide; then the ranges of indices of few bits.
+  std::vector<std::int64_t> widths;
 };
 NamedNumbers named_numbers(const ir::Module* module);
 NamedNumbers named_numbers(const std::vector<const ir::Module*>& modules);

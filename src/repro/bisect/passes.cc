@@ -70,6 +70,7 @@ class PassBisector {
       looks_->accept(i);
       out_.meant.emplace_back(pass.name());
       out_.passed_by.clear();
+      note_unseen(oracle_.unseen());
       return false;
     }
     if (symptom->is_failure() && !oracle_.wants_failures()) {

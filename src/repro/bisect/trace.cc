@@ -712,8 +712,12 @@ class TraceBisector {
     for (const KernelNotRun& k : out_.kernels_not_run)
       if (k.stage > last || follower_.stands_in(k.stage))
         open.push_back(fmt::format("`{}` from {} on ({})", k.kernel, out_.stages[k.stage].file, k.why));
-    if (open.empty()) return;
+    if (open.empty() && out_.in_doubt.empty()) return;
     out_.verdict = TraceBisection::Verdict::CannotTell;
+    if (open.empty()) {
+      out_.why = fmt::format("it cannot be told {}", fmt::join(out_.in_doubt, ", nor "));
+      return;
+    }
     constexpr std::size_t kShown = 6;
     const std::string more = open.size() > kShown ? fmt::format(" and {} more", open.size() - kShown) : "";
     if (open.size() > kShown) open.resize(kShown);

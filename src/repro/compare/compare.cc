@@ -39,8 +39,6 @@ namespace {
 // The part of the memory limit that the copies of one run may take.
 constexpr std::size_t kShareOfMemory = 4;
 
-bool is_given(const Tolerances& t) { return t.exact || t.atol || t.rtol || t.ulp; }
-
 // Floats that the usual tolerances take for equal.
 bool only_rounds(const Value& a, const Value& b) {
   if (!a.is(runtime::ValueKind::Tensor) || !is_plain_float(a.as_tensor())) return false;
@@ -231,13 +229,15 @@ class FirstSearch {
     d.event = j;
     d.other_event = i;
     d.text = e.binding ? ir::print_binding(e.binding) : e.instruction;
+    if (i == kNoEvent || a_.events[i].beside.empty()) d.beside = e.beside;
+    d.storage = e.storage;
     for (std::size_t k = 0; k < e.inputs.size(); ++k) d.inputs.push_back(input(j, i, k));
     if (i != kNoEvent) {
       const Event& f = a_.events[i];
       d.other_text = f.binding ? ir::print_binding(f.binding) : f.instruction;
       d.other_name = a_.events[i].names.back();
       d.difference = difference(a_.events[i].value, e.value, tolerances_);
-      d.rounding = d.difference && is_given(tolerances_) && only_rounds(a_.events[i].value, e.value);
+      d.rounding = d.difference && are_given(tolerances_) && only_rounds(a_.events[i].value, e.value);
     }
     for (const std::size_t k : slice_)
       if (k < j && counterpart(k) == kNoEvent) d.through.push_back(b_.events[k].name());
@@ -532,7 +532,7 @@ Comparison compare_on_first_inputs(session::Session& session, Program a, Program
   const auto on_these = [&](const std::vector<session::Argument>& arguments) {
     give(arguments);
     Comparison c = compare(session, a, b, tolerances, shadow);
-    if (c.verdict != Comparison::Verdict::Differs || !c.result || meant == Meant::Exact || is_given(tolerances))
+    if (c.verdict != Comparison::Verdict::Differs || !c.result || meant == Meant::Exact || are_given(tolerances))
       return c;
     // Other values are not other shapes, and no NaN.
     const TensorDifference& d = *c.result;
@@ -542,9 +542,19 @@ Comparison compare_on_first_inputs(session::Session& session, Program a, Program
       return c;
     }
     if (meant == Meant::Any) return c;
-    if (!is_as_meant(meant, record(session, a).result, record(session, b).result)) return c;
-    c.verdict = Comparison::Verdict::Equal;
-    c.as_meant = true;
+    if (!a.module || !b.module) return c;
+    const Borrow borrow(session);
+    session.options().engine = a.kernels;
+    const AsMeant as_meant = is_as_meant(
+        session, inputs.passes,
+        {a.module, b.module, a.function, a.args, record(session, a).result, record(session, b).result, false});
+    if (as_meant.verdict == AsMeant::Verdict::No) {
+      if (!as_meant.why.empty()) c.notes.push_back(as_meant.why);
+      return c;
+    }
+    c.as_meant = as_meant.verdict == AsMeant::Verdict::Yes;
+    c.verdict = c.as_meant ? Comparison::Verdict::Equal : Comparison::Verdict::CannotTell;
+    c.why = as_meant.why;
     return c;
   };
   // Where both results are NaN, also on inputs for which they are not.

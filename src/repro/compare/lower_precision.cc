@@ -21,6 +21,8 @@ namespace {
 
 // A conversion in parts may round more often than one as a whole.
 constexpr double kTimesWorse = 4, kRoundingsInParts = 16;
+// Two correct conversions by the same rules differ in a cast or two.
+constexpr double kRoundingsBesideOurs = 2;
 
 bool uses(const ir::Module* module, DType format) {
   const auto is = [&](const ir::Type* t) {
@@ -38,6 +40,7 @@ bool uses(const ir::Module* module, DType format) {
   return found;
 }
 
+// void: approximations in the same format.
 double unit_of_format(DType t) { return t.is_bfloat16() ? 0x1p-7 : 0x1p-10; }
 
 // The largest distance between two tensors, and the largest magnitude of the first.
@@ -67,11 +70,54 @@ DType lower_format(const ir::Module* before, const ir::Module* after) {
   return {};
 }
 
-LowerPrecision::LowerPrecision(session::Session& session, const ir::Module* before, const ir::Module* after)
-    : session_(session), before_(before), format_(lower_format(before, after)) {}
+LowerPrecision::LowerPrecision(session::Session& session, const ir::Module* before, const ir::Module* after,
+                               std::vector<const ir::Module*> ours)
+    : session_(session), before_(before), format_(lower_format(before, after)), ours_(std::move(ours)) {}
 
 LowerPrecision::Answer LowerPrecision::judge(const std::vector<Value>& args, const Value& before, const Value& after,
                                              const Run& run, std::string& why) {
+  Leaves a, b;
+  flatten(before, a);
+  flatten(after, b);
+  if (a.size() != b.size()) return Answer::Worse;
+  std::string of_ours;
+  if (is_as_ours(args, a, b, run, of_ours)) return Answer::Explained;
+  const Answer answer = judge_by_format(args, a, b, run, why);
+  if (answer != Answer::Explained || of_ours.empty()) return answer;
+  why = of_ours;
+  return Answer::CannotTell;
+}
+
+// `why`: none of ours has such an error; empty: none of them runs.
+bool LowerPrecision::is_as_ours(const std::vector<Value>& args, const Leaves& before, const Leaves& after,
+                                const Run& run, std::string& why) const {
+  for (const ir::Module* module : ours_) {
+    const std::optional<Value> result = run(module, args);
+    Leaves ours;
+    if (result) flatten(*result, ours);
+    if (ours.size() != before.size()) continue;
+    std::string worse;
+    for (std::size_t i = 0; i < ours.size() && worse.empty(); ++i) {
+      if (is_opaque(before[i]) || runtime::compare(after[i], before[i]).empty()) continue;
+      if (runtime::compare(after[i], ours[i]).empty()) continue;
+      const bool floats = is_float_tensor(before[i]) && is_float_tensor(after[i]) && is_float_tensor(ours[i]) &&
+                          before[i].as_tensor().shape() == after[i].as_tensor().shape() &&
+                          before[i].as_tensor().shape() == ours[i].as_tensor().shape();
+      if (!floats) return false;
+      const Distance of_pass = distance(before[i].as_tensor(), after[i].as_tensor());
+      const Distance of_ours = distance(before[i].as_tensor(), ours[i].as_tensor());
+      const double rounding = kRoundingsBesideOurs * unit_of_format(format_) * of_pass.magnitude;
+      if (of_pass.worst > std::max(kTimesWorse * of_ours.worst, rounding) || !std::isfinite(of_pass.worst))
+        worse = fmt::format("the error is {:.3g}, that of rldb's own pass {:.3g}", of_pass.worst, of_ours.worst);
+    }
+    if (worse.empty()) return true;
+    why = worse;
+  }
+  return false;
+}
+
+LowerPrecision::Answer LowerPrecision::judge_by_format(const std::vector<Value>& args, const Leaves& a, const Leaves& b,
+                                                       const Run& run, std::string& why) {
   if (format_.is_void()) return Answer::Worse;
   const std::string name = runtime::to_string(format_);
   if (!lower_) lower_ = in_precision(session_, before_, format_);
@@ -82,11 +128,9 @@ LowerPrecision::Answer LowerPrecision::judge(const std::vector<Value>& args, con
     why = fmt::format("the program before the pass does not run in {}", name);
     return Answer::CannotTell;
   }
-  std::vector<Value> a, b, l;
-  flatten(before, a);
-  flatten(after, b);
+  Leaves l;
   flatten(*result, l);
-  if (a.size() != b.size() || a.size() != l.size()) return Answer::Worse;
+  if (a.size() != l.size()) return Answer::Worse;
   for (std::size_t i = 0; i < a.size(); ++i) {
     if (is_opaque(a[i]) || runtime::compare(b[i], a[i]).empty()) continue;
     if (!is_float_tensor(a[i]) || !is_float_tensor(b[i]) || a[i].as_tensor().shape() != b[i].as_tensor().shape()) {

@@ -8,6 +8,8 @@
 #include "repro/reduce/moves.h"
 #include "repro/values.h"
 #include "rldb/ir/attr_name/relax.h"
+#include "rldb/ir/op/memory.h"
+#include "rldb/ir/op_traits.h"
 #include "rldb/ir/walk.h"
 #include "rldb/passes/pass_id.h"
 
@@ -21,6 +23,11 @@ namespace {
 
 // Most bindings of a part that is shown by itself.
 constexpr std::size_t kMostBindings = 200;
+
+bool has_numbers(const ir::TensorType* t) {
+  return t->has_shape &&
+         std::all_of(t->shape.begin(), t->shape.end(), [](const ir::Expr* dim) { return as<ir::IntImm>(dim); });
+}
 
 class RenamedVariables : public ir::Rewriter {
  public:
@@ -92,6 +99,23 @@ const ir::Binding* Slice::own_binding(const ir::Binding* b) const {
   return named == by_variable_.end() ? nullptr : named->second;
 }
 
+// Memory whose shape the program computes, say from its shape heap, as memory of the shape that it had in the run; the
+// value itself otherwise.
+const ir::Expr* Slice::value_of(const ir::Binding* b) const {
+  const auto* call = as<ir::Call>(b->value);
+  const auto* type = as<ir::TensorType>(b->var->type);
+  if (!call || !op::is_call_with(call, op::Trait::Allocates) || !type || has_numbers(type)) return b->value;
+  for (const Event& e : trace_.events) {
+    const bool named = std::find(e.names.begin(), e.names.end(), b->var->name) != e.names.end();
+    if (!named || e.function != program_.function || !e.value.is(ValueKind::Tensor)) continue;
+    const auto* of_run = as<ir::TensorType>(session::type_of_value(ctx_, e.value));
+    const ir::Expr* args[] = {ctx_.shape(of_run->shape), ctx_.dtype(of_run->dtype), ctx_.i64(0), ctx_.string("global")};
+    const ir::Type* types[] = {of_run};
+    return ctx_.call_typed(ctx_.op(op::BuiltinAllocTensor), args, of_run, {}, types);
+  }
+  return b->value;
+}
+
 const ir::Var* Slice::given_to(const ir::Var* v) const {
   const auto it = by_name_.find(v->name);
   return it == by_name_.end() ? nullptr : it->second;
@@ -103,7 +127,8 @@ bool Slice::ends_at(std::size_t event, std::string& why) {
   while (!open.empty()) {
     const ir::Binding* b = open.back();
     open.pop_back();
-    for (const ir::Var* v : ir::free_vars(b)) {
+    const ir::Expr* value = value_of(b);
+    for (const ir::Var* v : value == b->value ? ir::free_vars(b) : ir::free_vars(value)) {
       const auto made = made_by_.find(v);
       if (given_to(v) || made == made_by_.end() || !bindings_.insert(made->second).second) continue;
       open.push_back(made->second);
@@ -119,7 +144,7 @@ bool Slice::ends_at(std::size_t event, std::string& why) {
   for (const ir::BindingBlock* block : f_->body->blocks)
     for (const ir::Binding* b : block->bindings) {
       if (!bindings_.contains(b)) continue;
-      const ir::Expr* value = renamed.rewrite(b->value);
+      const ir::Expr* value = renamed.rewrite(value_of(b));
       const ir::Var* var = ctx_.var(b->var->name, b->is_match_cast() ? b->var->type : value->type);
       bindings.push_back(b->is_match_cast() ? ctx_.match_cast(var, value, b->cast_type) : ctx_.binding(var, value));
       if (!given_to(b->var)) renamed.remap(b->var, var);

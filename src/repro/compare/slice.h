@@ -45,6 +45,7 @@ class Slice {
  private:
   const ir::Binding* own_binding(const ir::Binding* b) const;
   const ir::Var* given_to(const ir::Var* v) const;
+  const ir::Expr* value_of(const ir::Binding* b) const;
 
   ir::Context& ctx_;
   const Program& program_;

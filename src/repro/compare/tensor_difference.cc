@@ -153,6 +153,8 @@ std::optional<std::uint64_t> ulp_distance(double a, double b, DType dtype) {
   return steps < 1e18 ? std::uint64_t(std::llround(steps)) : std::uint64_t(1e18);
 }
 
+bool are_given(const Tolerances& t) { return t.exact || t.atol || t.rtol || t.ulp; }
+
 std::optional<TensorDifference> difference(const Value& a, const Value& b, const Tolerances& t) {
   // An executable holds a literal True as the number 1.
   const auto is_integer = [](const Value& v) { return v.is(ValueKind::Int) || v.is(ValueKind::Bool); };

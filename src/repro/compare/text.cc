@@ -33,6 +33,8 @@ std::string text_of_shared(const ComparedInput& in) {
 // Where the fault is, as far as it is known.
 std::string text_of_place(const FirstDifference& d) {
   using Alone = FirstDifference::Alone;
+  if (!d.beside.empty()) return fmt::format("  `{}`, which the same call writes, lies in the same memory{}\n", d.beside,
+                                            d.storage.empty() ? "" : fmt::format(", storage `{}`", d.storage));
   if (!d.starts_here()) return {};
   if (d.rounding && d.inputs_agree() && !d.inputs_rounded())
     return "  all that it reads is equal on both sides, and the difference is rounding: another order of operations, "
@@ -74,7 +76,7 @@ std::string text_of_inputs(const FirstDifference& d, bool blame) {
   if (!rounded.empty()) text += fmt::format("  equal within the tolerance: {}\n", fmt::join(rounded, ", "));
   if (!differ.empty()) text += fmt::format("  not found on the first side: {}\n", fmt::join(differ, ", "));
   if (!d.handed_on.empty()) return fmt::format("  {}: the fault is here\n", d.handed_on);
-  return blame && !d.inputs.empty() ? text + text_of_place(d) : text;
+  return blame && (!d.inputs.empty() || !d.beside.empty()) ? text + text_of_place(d) : text;
 }
 
 }  // namespace

@@ -248,8 +248,20 @@ struct Recorder::State {
 
   void kernel_done(const ir::PrimFunc* f, std::string_view name, PackedArgs args, std::vector<Reading> inputs) {
     const std::vector<BufferUse>& use = use_of(f);
-    for (std::size_t i = 0; i < args.size() && i < use.size(); ++i)
-      if (use[i].written && args[i].is(ValueKind::Tensor)) add_event(args[i].as_tensor(), std::string(name), inputs);
+    std::vector<std::pair<const Tensor*, std::size_t>> results;
+    for (std::size_t i = 0; i < args.size() && i < use.size(); ++i) {
+      if (!use[i].written || !args[i].is(ValueKind::Tensor)) continue;
+      const std::size_t next = trace.events.size();
+      add_event(args[i].as_tensor(), std::string(name), inputs);
+      if (trace.events.size() > next) results.emplace_back(&args[i].as_tensor(), next);
+    }
+    for (const auto& [t, event] : results)
+      for (const auto& [other, beside] : results)
+        if (t != other && overlap(*t, *other)) trace.events[event].beside = name_in_storage(trace.events[beside]);
+  }
+
+  static std::string name_in_storage(const Event& e) {
+    return !e.allocation.empty() ? e.allocation : e.names.empty() ? std::string("another result") : e.names.front();
   }
 
   // A tensor passed to anything but a kernel was written if it was empty before, or has changed.

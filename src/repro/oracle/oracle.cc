@@ -155,7 +155,7 @@ bool Oracle::start_with_dims(const ir::Module* module) {
     arguments_.push_back(a.value);
     generated_.push_back(a.generated);
   }
-  first_ = module;
+  first_ = reference_version_ = module;
   note_tried(module, *made);
   if (question_.kind == OracleKind::Memory) return start_memory(module);
   if (question_.kind == OracleKind::Time) return start_time(module);
@@ -311,16 +311,25 @@ std::optional<Symptom> Oracle::look_at_values(const ir::Module* version) {
   std::vector<Value> leaves;
   flatten(run.value, leaves);
   last_ = leaves;
+  last_version_ = version;
   return symptom_of_leaves(leaves, reference_, question_);
 }
 
 bool Oracle::changes_values(const pipeline::Invocation& pass) const { return meant_by(pass.name()) != Meant::Exact; }
 
 bool Oracle::accept_as_meant(const pipeline::Invocation& pass) {
-  const Meant meant = meant_by(pass.name());
-  if (meant == Meant::Exact || last_.empty() || !question_.expected.empty()) return false;
-  if (!is_as_meant(meant, Value::of_tuple(reference_), Value::of_tuple(last_))) return false;
+  if (!changes_values(pass) || last_.empty() || !question_.expected.empty()) return false;
+  if (are_given(question_.tolerances)) return false;
+  const Borrow borrow(session_);
+  session_.options().eval_statements = kStatements;
+  const Changed changed{reference_version_,           last_version_,
+                        question_.function,           arguments_of(reference_version_),
+                        Value::of_tuple(reference_), Value::of_tuple(last_)};
+  const AsMeant as_meant = is_as_meant(session_, pass.name(), changed);
+  if (as_meant.verdict == AsMeant::Verdict::No) return false;
+  unseen_ = as_meant.why;
   reference_ = last_;
+  reference_version_ = last_version_;
   return true;
 }
 

@@ -1,5 +1,6 @@
 // rldb build FILE -o OUTPUT and rldb disasm FILE.
 #include "rldb/aot/build.h"
+#include "rldb/aot/kernel_functions.h"
 
 #include <filesystem>
 
@@ -94,6 +95,11 @@ int batch_build(const CommandLine& line, Console& console) {
     return fail(diagnostics, session->sources(), line, console, kUsage);
   }
   if (library && line.options.machine != session::Machine::Relax) note_translation(*session, diagnostics);
+  if (const ir::Module* m = session->module()) {
+    const bool called_from_c = *form == aot::Form::SharedLibrary || *form == aot::Form::Object;
+    const ir::Module* made = aot::with_kernel_functions(session->context(), m, !called_from_c);
+    if (made != m) session->set_program(made);
+  }
   // Followed by the minimum build, `zero` is `cpu_generic`.
   if (line.build.optimise && !session->run_passes("zero", diagnostics)) {
     report(diagnostics, session->sources(), line, console);

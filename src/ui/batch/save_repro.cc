@@ -251,6 +251,12 @@ bool save_stages(const repro::Program& a, const repro::Program& b, const std::st
   std::string why;
   if (const auto cut = repro::cut_pair(session, a, b, line.tolerances, why))
     return save_pair(cut->a, cut->b, cut->values, seen, line, session, console);
+  if (a.module && ir::as<ir::PrimFunc>(a.module->find(a.function))) {
+    source::Diagnostics diagnostics;
+    diagnostics.add({}, source::message(diag::NoScriptOfKernel, why));
+    report(diagnostics, session.sources(), line, console);
+    return false;
+  }
   console.print_error("note: the whole stages are written, not their part that differs: {}\n", why);
   const bool same_call = a.module && b.module && a.function == b.function && a.args.size() == b.args.size() &&
                          a.outputs == 0 && b.outputs == 0;

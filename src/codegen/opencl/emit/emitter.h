@@ -141,7 +141,6 @@ class Emitter : public HostWalk {
   void argument(LaunchArgument a);
   std::string prelude() const;
 
-  ir::Context& ctx_;
   EmitOptions options_;
   Program program_;
   CNames names_;

@@ -19,7 +19,7 @@ using ir::DType;
 namespace {}  // namespace
 
 Emitter::Emitter(ir::Context& ctx, const ir::PrimFunc* f, const EmitOptions& options)
-    : ctx_(ctx), options_(options), analyzer_(ctx) {
+    : options_(options), analyzer_(ctx) {
   program_.f = f;
   for (const ir::PrimParam& p : f->params) {
     if (!p.buffer) {

@@ -1,7 +1,6 @@
 // The operator table: rows, attribute fields, look-up by name.
 #include "rldb/relay/ir/op.h"
 
-#include <array>
 #include <unordered_map>
 
 #include "rldb/relay/ir/op_id.h"
@@ -11,9 +10,9 @@ namespace rldb::relay {
 
 namespace {
 
-constexpr std::array kOps = {
+constexpr OpInfo kOps[] = {
 #define RLDB_RELAY_OP(Id, name, operands, attributes, relation, pattern, role) \
-  OpInfo{OpId::Id, name, operands, AttributesId::attributes, FusePattern::pattern, OpRole::role},
+  {OpId::Id, name, operands, AttributesId::attributes, FusePattern::pattern, OpRole::role},
 #include "rldb/relay/ir/op.def"
 };
 
