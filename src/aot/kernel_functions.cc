@@ -58,8 +58,7 @@ const ir::Function* function_around(ir::Context& ctx, std::string_view kernel, c
       ctx.binding(ctx.var("_", nothing), ctx.call_typed(ctx.global_var(kernel, f->type), args, nothing))};
   const ir::BindingBlock* blocks[] = {ctx.block(bindings)};
   const ir::Expr* result = written.size() == 1 ? written[0] : ctx.tuple(written);
-  const ir::NamedAttr symbol[] = {
-      ctx.named(attr_name::GlobalSymbol, ir::find_attr(f->attrs, attr_name::GlobalSymbol))};
+  const ir::NamedAttr symbol[] = {ctx.named(attr_name::GlobalSymbol, ir::find_attr(f->attrs, attr_name::GlobalSymbol))};
   return ctx.function(params, ctx.seq(blocks, result), result->type, false, symbol);
 }
 
@@ -75,8 +74,8 @@ const ir::Module* with_kernel_functions(ir::Context& ctx, const ir::Module* modu
     const auto* f = as<ir::PrimFunc>(e.function);
     if (f->is_private()) continue;
     const std::string_view kernel = builder.unique_name(ctx.str(fmt::format("{}_kernel", e.name)));
-    const ir::PrimFunc* own =
-        ctx.prim_func(f->params, f->ret_type, f->body, ctx.with_attr(f->attrs, attr_name::GlobalSymbol, nullptr), f->s_tir);
+    const ir::PrimFunc* own = ctx.prim_func(f->params, f->ret_type, f->body,
+                                            ctx.with_attr(f->attrs, attr_name::GlobalSymbol, nullptr), f->s_tir);
     builder.set(kernel, own);
     builder.set(e.name, function_around(ctx, kernel, f, results));
   }

@@ -88,7 +88,7 @@ std::string_view text_of(Follower::Inputs inputs, Numbers numbers) {
     case Follower::Inputs::Other:
       return "conditions inverted, integers of both signs, small weights";
     case Follower::Inputs::Large:
-      return "large floats";
+      return numbers == Numbers::OneSign ? "large negative floats" : "large floats";
     case Follower::Inputs::Kind:
       return text_of(numbers);
   }
@@ -492,7 +492,10 @@ void Follower::make_large(Program& program) const {
     const runtime::Tensor& t = program.args[i].as_tensor();
     if (!is_plain_float(t) || t.dtype().bits < 16) continue;
     const double times = t.dtype().bits == 16 && !t.dtype().is_bfloat16() ? kLargeInHalf : kLarge;
-    for (std::int64_t k = 0; k < t.element_count(); ++k) store(t, k, t.at(k) * times);
+    // A maximum that begins at 0 shows where every element is far below it.
+    const bool negative = numbers_ == Numbers::OneSign;
+    for (std::int64_t k = 0; k < t.element_count(); ++k)
+      store(t, k, negative ? -(1 + std::fabs(t.at(k))) * times : t.at(k) * times);
     return;
   }
 }
@@ -550,8 +553,13 @@ bool Follower::is_meant(const Stage& stage, const Point& next, const Outcome& o)
   const Meant meant = meant_by(stage.pass);
   if (!o.ran || meant == Meant::Exact || are_given(tolerances_)) return false;
   if (meant == Meant::Coarse && kind_ != Inputs::Usual) return true;  // the narrower format cannot hold such numbers
-  Changed changed{next.program.module, stage.module, next.program.function, next.program.args, next.reference.result,
-                  o.result, true};
+  Changed changed{next.program.module,
+                  stage.module,
+                  next.program.function,
+                  next.program.args,
+                  next.reference.result,
+                  o.result,
+                  true};
   const AsMeant as_meant = is_as_meant(session_, stage.pass, changed);
   if (as_meant.verdict == AsMeant::Verdict::CannotTell)
     out_.in_doubt.insert(fmt::format("whether {} is right: {}", stage.file, as_meant.why));

@@ -142,6 +142,10 @@ void KernelChecker::collect() {
       const ir::PrimFunc* before = follows ? all.back().back().kernel : nullptr;
       if (before == f || (before && ir::structural_equal(before, f))) continue;
       const bool same_interface = before && interface_of(before) == interface_of(f);
+      // In a stage of PrimFuncs alone no caller tells what the other parameters mean.
+      const Stage& s = stages_[stage];
+      if (before && !same_interface && (!s.module || !s.completed_by.empty()))
+        not_run_.push_back({name, stage, "it takes other parameters than before"});
       bool callers_rewritten = false;
       if (same_interface) {
         if (!changed) changed = rewritten(modules[k - 1].second, module);

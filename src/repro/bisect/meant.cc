@@ -31,11 +31,22 @@ constexpr ChangingPass kChangingPasses[] = {
 // The allowed error of a coarse computation, relative to the largest value of a tensor.
 constexpr double kCoarse = 0.1;
 
-// Numbers that overflow, and NaN, are not an error of any size.
+// Numbers that overflow, and NaN, are not an error of any size; neither are other shapes.
+bool is_measurable(const runtime::Value& before, const runtime::Value& after) {
+  std::vector<runtime::Value> a, b;
+  flatten(before, a);
+  flatten(after, b);
+  if (a.size() != b.size()) return false;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const auto d = is_opaque(a[i]) ? std::nullopt : difference(a[i], b[i], {});
+    if (d && (!d->kind.empty() || d->not_finite > 0)) return false;
+  }
+  return true;
+}
+
 bool is_coarse_leaf(const runtime::Value& a, const runtime::Value& b) {
   const auto d = difference(a, b, {});
-  if (!d) return true;
-  if (!d->kind.empty() || !a.is(runtime::ValueKind::Tensor) || d->not_finite > 0) return false;
+  if (!d || !a.is(runtime::ValueKind::Tensor)) return !d;
   const runtime::Tensor& t = a.as_tensor();
   double largest = 0;
   for (std::int64_t i = 0; i < t.element_count(); ++i)
@@ -43,11 +54,11 @@ bool is_coarse_leaf(const runtime::Value& a, const runtime::Value& b) {
   return d->max_abs <= kCoarse * largest;
 }
 
+// Of values that are measurable.
 bool is_coarsely_equal(const runtime::Value& before, const runtime::Value& after) {
   std::vector<runtime::Value> a, b;
   flatten(before, a);
   flatten(after, b);
-  if (a.size() != b.size()) return false;
   for (std::size_t i = 0; i < a.size(); ++i)
     if (!is_opaque(a[i]) && !is_coarse_leaf(a[i], b[i])) return false;
   return true;
@@ -91,6 +102,7 @@ AsMeant is_as_meant(session::Session& session, std::string_view passes, const Ch
   using Verdict = AsMeant::Verdict;
   const Meant meant = meant_by_pipeline(passes);
   if (meant != Meant::Coarse) return {meant == Meant::Any ? Verdict::Yes : Verdict::No, {}};
+  if (!is_measurable(changed.result_before, changed.result_after)) return {Verdict::No, {}};
   const auto run = [&](const ir::Module* module, const std::vector<runtime::Value>& args) {
     eval::Watcher nobody;
     source::Diagnostics ignored;

@@ -134,6 +134,7 @@ std::int64_t NumberMaker::rounds(const std::vector<Value>& args, Numbers numbers
         need(2 * kCycle), rounds = std::max<std::int64_t>(rounds, 2);
       if (numbers == Numbers::OneSign)
         rounds = std::max(rounds, 2 + std::int64_t(is_plain_integer(t) ? far_integers_.size() : far_.size()));
+      if (numbers == Numbers::Large && is_plain_float(t)) rounds = std::max<std::int64_t>(rounds, 2);  // all negative
       if (numbers == Numbers::Beside && is_plain_float(t)) need(std::int64_t(beside_.size()));
       if (numbers == Numbers::Beside && is_plain_integer(t)) need(std::int64_t(integers_beside_.size()));
     });
@@ -173,7 +174,7 @@ double NumberMaker::float_at(double v, std::int64_t i, std::size_t place, Number
       return beside_[std::size_t((i + std::int64_t(place) * (1 + i / n)) % n)];
     }
     case Numbers::Large:
-      return v * (is_half ? 16 : 200);
+      return (round > 0 ? -(1 + std::fabs(v)) : v) * (is_half ? 16 : 200);
     case Numbers::Small:
       return v * 4;
   }

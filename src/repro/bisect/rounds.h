@@ -13,7 +13,7 @@ struct TraceDims {
   std::int64_t value;
   bool apart = false;                                 // several symbolic dims have different values
   Follower::Inputs inputs = Follower::Inputs::Usual;  // with some, a single wrong element is lost on the way
-  Numbers numbers = Numbers::Generated;               // of Inputs::Kind
+  Numbers numbers = Numbers::Generated;               // of Inputs::Kind; of Large: OneSign, negative
   bool falling = false;                               // the last dim is the smallest
 };
 inline constexpr TraceDims kDims[] = {{7, true},
@@ -21,11 +21,14 @@ inline constexpr TraceDims kDims[] = {{7, true},
                                       {7, true, Follower::Inputs::Usual, Numbers::Generated, true},
                                       {7, false, Follower::Inputs::Other},
                                       {7, false, Follower::Inputs::Large},
+                                      {7, false, Follower::Inputs::Large, Numbers::OneSign},
                                       {1},
                                       {16},
                                       {2}};
-inline constexpr TraceDims kStaticDims[] = {
-    {7}, {7, false, Follower::Inputs::Other}, {7, false, Follower::Inputs::Large}};
+inline constexpr TraceDims kStaticDims[] = {{7},
+                                            {7, false, Follower::Inputs::Other},
+                                            {7, false, Follower::Inputs::Large},
+                                            {7, false, Follower::Inputs::Large, Numbers::OneSign}};
 // After these, while time remains; then around the numbers by which the stages divide.
 inline constexpr std::int64_t kMoreDims[] = {17, 33, 64};
 // At last the numbers on which single computations are run too, as far as the whole program runs on them.

@@ -6,8 +6,9 @@
 
 namespace rldb::repro {
 
-// The same computation with the arguments as parameters: buffers, numbers. The checks of the records that hold
-// them are left out. A function of another convention is returned as it is; null: its arguments could not be followed.
+// The same computation with the arguments as parameters: buffers, numbers. Of the checks of the records that hold
+// them, those that fail for some arguments that are as declared are kept; so are dims that are read from another place.
+// A function of another convention is returned as it is; null: its arguments could not be followed.
 const ir::PrimFunc* unpacked(ir::Context& ctx, const ir::PrimFunc* f);
 
 // Every kernel of a module. Those whose arguments cannot be followed stay as they are.

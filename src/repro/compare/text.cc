@@ -33,8 +33,9 @@ std::string text_of_shared(const ComparedInput& in) {
 // Where the fault is, as far as it is known.
 std::string text_of_place(const FirstDifference& d) {
   using Alone = FirstDifference::Alone;
-  if (!d.beside.empty()) return fmt::format("  `{}`, which the same call writes, lies in the same memory{}\n", d.beside,
-                                            d.storage.empty() ? "" : fmt::format(", storage `{}`", d.storage));
+  if (!d.beside.empty())
+    return fmt::format("  `{}`, which the same call writes, lies in the same memory{}\n", d.beside,
+                       d.storage.empty() ? "" : fmt::format(", storage `{}`", d.storage));
   if (!d.starts_here()) return {};
   if (d.rounding && d.inputs_agree() && !d.inputs_rounded())
     return "  all that it reads is equal on both sides, and the difference is rounding: another order of operations, "

@@ -81,7 +81,8 @@ const ir::Module* called_by_a_function(ir::Context& ctx, const Program& p, const
   const ir::NamedAttr indices[] = {ctx.named(op_attr::InplaceIndices, ctx.attr_ints(all))};
   const ir::Expr* operands[] = {ctx.global_var(p.function, kernel->type), ctx.tuple(args)};
   const ir::Type* type = types.size() == 1 ? types[0] : ctx.tuple_type(types);
-  const ir::Call* call = ctx.call_typed(ctx.op(op::CallTirInplace), operands, type, indices, types);
+  const ir::Type* out_ty[] = {type};
+  const ir::Call* call = ctx.call_typed(ctx.op(op::CallTirInplace), operands, type, indices, out_ty);
   const ir::Var* result = ctx.var("out", type);
   const ir::Binding* bindings[] = {ctx.binding(result, call)};
   const ir::BindingBlock* blocks[] = {ctx.block(bindings)};
@@ -111,9 +112,10 @@ std::optional<CutPair> kernels_in_functions(session::Session& session, const Pro
   out.a.function = out.b.function = name;
   out.b.args = out.a.args;
   source::Diagnostics found;
-  why = "a function that calls the kernels is not well-formed";
-  if (!ir::verify(session.context(), out.a.module, found) || !ir::verify(session.context(), out.b.module, found))
+  if (!ir::verify(session.context(), out.a.module, found) || !ir::verify(session.context(), out.b.module, found)) {
+    why = "a function that calls the kernels is not well-formed: " + found.first_error();
     return std::nullopt;
+  }
   why = "called by a function, the kernels do not differ";
   if (compare(session, out.a, out.b, tolerances).verdict != Comparison::Verdict::Differs) return std::nullopt;
   why.clear();

@@ -255,7 +255,7 @@ bool save_stages(const repro::Program& a, const repro::Program& b, const std::st
     source::Diagnostics diagnostics;
     diagnostics.add({}, source::message(diag::NoScriptOfKernel, why));
     report(diagnostics, session.sources(), line, console);
-    return false;
+    return true;
   }
   console.print_error("note: the whole stages are written, not their part that differs: {}\n", why);
   const bool same_call = a.module && b.module && a.function == b.function && a.args.size() == b.args.size() &&
@@ -265,7 +265,7 @@ bool save_stages(const repro::Program& a, const repro::Program& b, const std::st
     source::Diagnostics diagnostics;
     diagnostics.add({}, source::message(diag::StagesCalledDifferently, a.label, b.label));
     report(diagnostics, session.sources(), line, console);
-    return false;
+    return true;
   }
   std::vector<session::Argument> values;
   for (std::size_t i = 0; i < a.args.size(); ++i) values.push_back({std::string(f->params[i]->name), a.args[i], false});
@@ -278,19 +278,18 @@ bool save_memory_fault(const repro::Program& stage, const repro::Finding& fault,
     source::Diagnostics refused;
     refused.add({}, source::message(diag::NoTvmScript, "the values are right, and memory is used wrongly"));
     report(refused, session.sources(), line, console);
-    if (line.save_repro.empty()) return false;
+    if (line.save_repro.empty()) return true;
   }
-  const bool all = line.tvm_script.empty();  // of what was asked for
   if (!fault.is_about_storage()) {
     console.print_error(
         "note: no script is written: a run of one stage does not show that a storage has another size\n");
-    return all;
+    return true;
   }
   ReproFile repro = repro_of(line, session.options(), stage.module);
   repro.seen = seen;
   repro.entry = ":sanitize storage " + stage.function;
   repro.expectations = {std::string(kSuccess)};
-  return (line.save_repro.empty() || write_repro(line.save_repro, repro, console)) && all;
+  return line.save_repro.empty() || write_repro(line.save_repro, repro, console);
 }
 
 // The program as it was before a pass.

@@ -31,10 +31,11 @@ ReproFile repro_of_pipeline(const CommandLine& line, session::Session& session, 
 ReproFile repro_of_comparison(const CommandLine& line, const session::Session& session, const repro::Program& a,
                               const ir::Module* other, const std::vector<session::Argument>& values,
                               const std::string& seen);
-// Two stages of a folder as they were run, in one script. False: diagnosed.
+// Two stages of a folder as they were run, in one script. That none can be made is diagnosed; false: a file cannot be
+// written.
 bool save_stages(const repro::Program& a, const repro::Program& b, const std::string& seen, const CommandLine& line,
                  session::Session& session, Console& console);
-// A stage whose values are right, and which uses its memory wrongly. False: diagnosed.
+// The same of a stage whose values are right, and which uses its memory wrongly.
 bool save_memory_fault(const repro::Program& stage, const repro::Finding& fault, const std::string& seen,
                        const CommandLine& line, session::Session& session, Console& console);
 // A kernel that the JIT compiles incorrectly.
