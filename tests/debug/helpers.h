@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "debug/run/run.h"
 #include "rldb/bytecode/builder.h"
 #include "rldb/bytecode/serialise.h"
 #include "rldb/debug/debugger.h"
@@ -230,6 +231,15 @@ inline bytecode::Executable bare_recursion() {
   b.ret(4);
   b.end_function();
   return b.finish();
+}
+
+// Step by step; a run that faults keeps its frames, and goes no further.
+inline void to_its_end(Run& run) {
+  for (std::uint64_t before = 0; run.machine().running(); before = run.time()) {
+    (void)run.advance(nullptr, run.time() + 1);
+    REQUIRE_MESSAGE(!run.fault(), run.fault()->error.message);
+    REQUIRE(run.time() > before);
+  }
 }
 
 }  // namespace rldb::debug::testing

@@ -17,7 +17,7 @@ namespace {
 // The moment before a run returns.
 std::shared_ptr<Run> before_the_end(Fixture& f, const std::vector<Value>& args) {
   const auto run = run_of(f, args);
-  while (run->machine().running())
+  while (run->machine().running() && !run->fault())
     if (run->advance(nullptr, Run::kForever).stopped()) return nullptr;
   if (run->fault() || run->time() == 0 || run->go_to(run->time() - 1) != Run::Seek::Done) return nullptr;
   return run->machine().frames().size() == 1 ? run : nullptr;

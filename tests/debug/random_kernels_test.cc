@@ -44,7 +44,7 @@ Compared compare_with_tracer(std::uint64_t seed, const RandomKernels::Options& o
   Fixture f(text);
   const std::vector<Value> args = random_args(seed, options.symbolic ? std::int64_t(1 + seed % 7) : 6);
   const auto traced = run_of(f, args), asked_run = run_of(f, args);
-  while (asked_run->machine().running()) (void)asked_run->advance(nullptr, asked_run->time() + 1);
+  to_its_end(*asked_run);
   REQUIRE(asked_run->go_to(asked_run->time() - 1) == Run::Seek::Done);
   Tracer tracer;
   tracer.stop_before(asked_run->time());

@@ -25,7 +25,10 @@ class Tracer {
     mark_arguments(run);
     while (run.machine().running() && run.time() < end_) {
       if (!see(run)) return false;
-      (void)run.advance(nullptr, run.time() + 1);
+      const std::uint64_t before = run.time();
+      (void)run.advance(nullptr, before + 1);
+      REQUIRE_MESSAGE(!run.fault(), run.fault()->error.message);
+      if (run.time() == before) return false;
       forget_made(run);
     }
     return true;

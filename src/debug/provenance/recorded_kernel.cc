@@ -26,6 +26,8 @@ using support::Unit;
 
 namespace {
 
+// What it does there is not known.
+constexpr std::string_view kPassesMemory = "it passes memory to a packed function";
 constexpr std::uint64_t kMaxStatements = 5'000'000;  // that are recorded
 
 // The expressions that decide whether and how often the statements below one are executed: conditions, or bounds of a
@@ -63,7 +65,9 @@ class Recording : private eval::AccessWatcher {
                         kMaxStatements));
       if ((machine.steps() & 1023) == 0) support::poll();
       look_at(machine.current());
-      RLDB_TRY_VOID(machine.step());
+      if (auto done = machine.step(); !done.ok())
+        return done.error().kind == ErrorKind::UnknownFunction ? unsupported(std::string(kPassesMemory))
+                                                               : support::Failure(std::move(done).error());
     }
     machine_ = nullptr;
     if (!problem_.empty()) return unsupported(problem_);
@@ -227,7 +231,7 @@ class Recording : private eval::AccessWatcher {
   }
   void allocated(const std::byte*, std::size_t) override {}
   void passed(const Value&) override {
-    if (problem_.empty()) problem_ = "it passes memory to a packed function";
+    if (problem_.empty()) problem_ = kPassesMemory;
   }
 
   const ir::PrimFunc* f_;

@@ -5,6 +5,7 @@
 #include "rldb/ir/equal.h"
 #include "rldb/ir/op/arithmetic.h"
 #include "rldb/ir/op/binary.h"
+#include "rldb/ir/op/creation.h"
 #include "rldb/ir/op/unary.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/runtime/value.h"
@@ -197,6 +198,17 @@ Known Maker::make(const Dims& shape, DType dtype, Range range) {
       return used.low + (used.high - used.low) * double(own.next() >> 11) / double(1ull << 53);
     };
     return constant(shape, dtype, at, used);
+  }
+  std::vector<const ir::Var*> dims;
+  ir::collect_vars(type, dims);
+  const auto is_given = [&](const ir::Var* v) {
+    return std::find(symbols_.begin(), symbols_.end(), v) != symbols_.end();
+  };
+  if (!std::all_of(dims.begin(), dims.end(), is_given)) {
+    // A `match_cast` gives the dim its value: inputs cannot know it.
+    const Known value = make({}, dtype, range);
+    if (const auto full = emit(op::Full, {ctx.shape(shape), value.var}, {}, {value.range, value.exact, value.error}))
+      return *full;
   }
   return add_param(fmt::format("x{}", params_.size()), type);
 }
