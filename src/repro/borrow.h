@@ -7,17 +7,29 @@
 
 namespace rldb::repro {
 
+// What programs print meanwhile is not shown.
+class Muted {
+ public:
+  explicit Muted(session::Session& session) : session_(session), before_(session.muted()) { session.mute(true); }
+  ~Muted() { session_.mute(before_); }
+  Muted(const Muted&) = delete;
+  Muted& operator=(const Muted&) = delete;
+
+ private:
+  session::Session& session_;
+  bool before_;
+};
+
 class Borrow {
  public:
   explicit Borrow(session::Session& session)
       : session_(session),
+        muted_(session),
         program_(session.exchange_program(session.program() ? session.program()->copy() : nullptr)),
         options_(session.options()) {
-    session_.mute(true);
     session_.options().quick_kernels = false;
   }
   ~Borrow() {
-    session_.mute(false);
     session_.set_program(std::move(program_));
     session_.options() = std::move(options_);
   }
@@ -26,6 +38,7 @@ class Borrow {
 
  private:
   session::Session& session_;
+  Muted muted_;
   std::unique_ptr<session::Program> program_;
   session::Options options_;
 };

@@ -66,7 +66,7 @@ struct Handed {
 struct Trace {
   std::vector<Event> events;     // in the order they ended in
   std::vector<Handed> handed;    // of programs with a module, in order
-  std::vector<Reading> results;  // the tensors of the result, in order
+  std::vector<Reading> results;  // the leaves of the result, in order; what is no tensor has no event
   runtime::Value result;         // a copy
   std::string error;             // the reason why it did not run to its end
   std::string error_function;    // where

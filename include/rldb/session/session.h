@@ -197,6 +197,7 @@ class Session {
   std::shared_ptr<const Build> viewable(Diagnostics& out);
   // While muted, the output of programs is dropped: for execution that only repeats what was seen already.
   void mute(bool on) { gate_->muted = on; }
+  bool muted() const { return gate_->muted; }
 
   // ---- kernels ----
   struct KernelState {

@@ -13,6 +13,7 @@
 #include "repro/bisect/number_kinds.h"
 #include "repro/bisect/numbers.h"
 #include "repro/bisect/stage_functions.h"
+#include "repro/borrow.h"
 #include "repro/compare/match.h"
 #include "repro/cpu_clock.h"
 #include "repro/dims.h"
@@ -152,6 +153,7 @@ std::optional<Value> AloneChecker::execute(const Program& program) {
   eval::Watcher nobody;
   source::Diagnostics found;
   const std::vector<Value> args = copies(program.args);
+  const Muted muted(session_);
   const session::RunResult run = session_.run_watched(program.module, program.function, args, nobody, found);
   support::poll_cause();
   if (!run.ok) return std::nullopt;

@@ -12,6 +12,7 @@
 #include "repro/bisect/meant.h"
 #include "repro/bisect/numbers.h"
 #include "repro/bisect/signature.h"
+#include "repro/borrow.h"
 #include "repro/finite.h"
 #include "repro/values.h"
 #include "rldb/eval/eval.h"
@@ -469,6 +470,7 @@ Outcome Follower::execute(const Program& program) {
   source::Diagnostics found;
   const std::vector<Value> args = copies(program.args);
   const session::Engine given = std::exchange(session_.options().engine, program.kernels);
+  const Muted muted(session_);
   const session::RunResult run = session_.run_watched(program.module, program.function, args, nobody, found);
   session_.options().engine = given;
   support::poll_cause();

@@ -12,6 +12,7 @@
 #include "repro/bisect/rounds.h"
 #include "repro/bisect/signature.h"
 #include "repro/bisect/stage_functions.h"
+#include "repro/borrow.h"
 #include "repro/dims.h"
 #include "repro/values.h"
 #include "rldb/ir/arith.h"
@@ -281,6 +282,7 @@ KernelChecker::Outcome KernelChecker::execute(const std::string& name, const Ver
     session_.options().eval_statements = kKernelStatements;
     eval::Watcher nobody;
     source::Diagnostics found;
+    const Muted muted(session_);
     const session::RunResult run = session_.run_watched(p.module, name, written, nobody, found);
     session_.options().engine = given;
     session_.options().eval_statements = limit;

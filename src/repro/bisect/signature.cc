@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "repro/borrow.h"
 #include "repro/values.h"
 #include "rldb/eval/eval.h"
 #include "rldb/ir/printer.h"
@@ -139,6 +140,7 @@ std::optional<Lifted> with_lifted(session::Session& session, const std::vector<L
   if (!args) return std::nullopt;
   eval::Watcher nobody;
   source::Diagnostics ignored;
+  const Muted muted(session);
   const session::RunResult run = session.run_watched(module, transform, copies(*args), nobody, ignored);
   if (!run.ok) return std::nullopt;
   Lifted out{{leaves.begin(), leaves.begin() + std::ptrdiff_t(kept)}, {}, transform == kTransform};

@@ -14,6 +14,7 @@
 #include "repro/borrow.h"
 #include "repro/compare/alone.h"
 #include "repro/compare/beyond_format.h"
+#include "repro/compare/branches.h"
 #include "repro/compare/executable.h"
 #include "repro/compare/handed_on.h"
 #include "repro/compare/match.h"
@@ -69,6 +70,17 @@ class FirstSearch {
       if (i != kNoEvent || reads_overwritten(j) || j == end_) return describe(j, i);
     }
     return std::nullopt;
+  }
+
+  // The same, where a tensor that keeps its name and has another value is wrong also if all of the same values are
+  // there.
+  std::optional<FirstDifference> by_names(std::size_t leaf) {
+    names_tell_ = true;
+    slice_.clear();
+    counterparts_.clear();
+    auto found = from_result(leaf);
+    names_tell_ = false;
+    return found;
   }
 
   // A condition, on which it depends what runs after it, before another event.
@@ -142,7 +154,8 @@ class FirstSearch {
     if (matcher_.same_value(a_.events[theirs], b_.events[r.event])) return Operand::Same;
     if (!known) return Operand::Wrong;
     const bool keeps_its_name = matcher_.namesake(r.event) == theirs;
-    return keeps_its_name && !same_set(a_.events[i], b_.events[j]) ? Operand::Wrong : Operand::Other;
+    const bool may_be_renamed = !names_tell_ && same_set(a_.events[i], b_.events[j]);
+    return keeps_its_name && !may_be_renamed ? Operand::Wrong : Operand::Other;
   }
 
   // Collects the tensors from which the wrong one was computed and that are wrong themselves.
@@ -187,8 +200,7 @@ class FirstSearch {
     if (in.agrees) in.other_event = counterpart_of_input(j, i, k);
     if (in.agrees) in.rounded = rounding(b_.events[j].inputs[k].event, in.other_event);
     if (state == Operand::Other) {
-      const std::size_t theirs = a_.events[i].inputs[k].event;
-      in.instead_of = a_.events[theirs].names.back();
+      in.instead_of = a_.events[i].inputs[k].name;
     }
     return in;
   }
@@ -252,6 +264,7 @@ class FirstSearch {
   std::unordered_map<std::size_t, std::size_t> counterparts_;
   std::size_t end_ = kNoEvent;  // the event of the result, whose counterpart is known
   std::size_t end_counterpart_ = kNoEvent;
+  bool names_tell_ = false;
 };
 
 // The place where a run ended with an error; none if it did not begin.
@@ -348,6 +361,11 @@ Trace record(session::Session& session, const Program& program, Recorder& record
   return trace;
 }
 
+static bool keeps_a_name(const FirstDifference& d) {
+  return std::any_of(d.inputs.begin(), d.inputs.end(),
+                     [](const ComparedInput& in) { return !in.instead_of.empty() && in.instead_of == in.name; });
+}
+
 Comparison compare(ir::Context& ctx, const Trace& a, const Trace& b, const Tolerances& tolerances) {
   if (!a.error.empty() || !b.error.empty()) return of_errors(a, b);
   Comparison c;
@@ -370,6 +388,9 @@ Comparison compare(ir::Context& ctx, const Trace& a, const Trace& b, const Toler
   auto behind = handed.in_result(leaf);
   if (!behind && c.first && c.first->starts_here()) behind = handed.behind(*c.first);
   if (!behind && c.first) behind = search.of_condition(handed, c.first->event);
+  // What a call reads under the same name is wrong itself, where nothing tells how else it came there.
+  if (!behind && c.first && c.first->reads_others() && keeps_a_name(*c.first))
+    if (auto by_name = search.by_names(leaf); by_name && by_name->difference) behind = std::move(by_name);
   if (behind) c.first = std::move(behind);
   return c;
 }
@@ -377,7 +398,9 @@ Comparison compare(ir::Context& ctx, const Trace& a, const Trace& b, const Toler
 Comparison compare(session::Session& session, const Trace& a, const Trace& b, const Program& first,
                    const Program& second, const Tolerances& tolerances) {
   Comparison c = compare(session.context(), a, b, tolerances);
-  if (c.first && c.first->starts_here() && c.first->inputs_rounded())
+  if (c.result && c.first && c.first->event != kNoEvent && first.module && second.module)
+    if (auto branch = other_branch(first.module, second.module, a, b, c.first->event)) c.first = std::move(branch);
+  if (c.first && c.first->event != kNoEvent && c.first->starts_here() && c.first->inputs_rounded())
     c.first->alone = run_alone(session, second, a, b, *c.first, tolerances);
   if (c.result) c.overflow = beyond_format(session, first, second, a, b, *c.result);
   return c;

@@ -64,7 +64,7 @@ std::optional<HandedOn::Pair> HandedOn::pair(const std::string& function, std::s
 // A value that the first side has too, but not there.
 bool HandedOn::is_other(const Pair& p, std::size_t leaf) const {
   const Handed::Leaf &x = p.a->leaves[leaf], &y = p.b->leaves[leaf];
-  if (x.event == kNoEvent || y.event == kNoEvent) return x.event == kNoEvent && y.event == kNoEvent && x.text != y.text;
+  if (x.event == kNoEvent || y.event == kNoEvent) return x.text != y.text;  // one may be no tensor
   return !matcher_.same_value(a_.events[x.event], b_.events[y.event]) && matcher_.equal()[y.event] != kNoEvent;
 }
 
@@ -173,8 +173,37 @@ std::optional<FirstDifference> HandedOn::behind(const FirstDifference& d) const 
   if (d.event == kNoEvent) return std::nullopt;
   followed_.clear();
   const Event& y = b_.events[d.event];
-  if (is_same_computation(d.event)) return follow_names(y.binding->value, y.function, y.activation, 0);
-  return by_name_of_parameter(d, y);
+  auto found = is_same_computation(d.event) ? follow_names(y.binding->value, y.function, y.activation, 0)
+                                            : by_name_of_parameter(d, y);
+  return found || !y.binding ? std::move(found) : became_a_part(y);
+}
+
+// A variable that the first side computes, and the second binds to another part of what it computes at once.
+std::optional<FirstDifference> HandedOn::became_a_part(const Event& reader) const {
+  for (const ir::Var* v : variables_of(reader.binding->value)) {
+    const Key key{reader.function, reader.activation, std::string(v->name)};
+    const auto was = events_of_a_.find(key);
+    const auto now = of_b_.find(key);
+    if (was == events_of_a_.end() || now == of_b_.end() || of_a_.contains(key)) continue;
+    const Handed& h = *now->second;
+    if (h.kind != Handed::Kind::Binding || h.leaves.size() != 1 || h.leaves[0].event == kNoEvent) continue;
+    const Event& own = a_.events[was->second];
+    const std::size_t other = matcher_.equal()[h.leaves[0].event];
+    if (other == kNoEvent || matcher_.same_value(own, b_.events[h.leaves[0].event])) continue;
+    const bool is_there =
+        std::any_of(b_.events.begin(), b_.events.end(), [&](const Event& e) { return matcher_.same_value(own, e); });
+    if (!is_there) continue;
+    FirstDifference d;
+    d.function = reader.function;
+    d.name = d.other_name = v->name;
+    d.binding = h.binding;
+    d.text = ir::print_binding(h.binding);
+    d.other_text = own.binding ? ir::print_binding(own.binding) : std::string();
+    d.handed_on = fmt::format("`{}` is now `{}`, which is `{}` on the first side", v->name, text_of(h.binding->value),
+                              a_.events[other].names.back());
+    return d;
+  }
+  return std::nullopt;
 }
 
 // A function that the first side does not have, such as one made by fusion: its parameters have the names of what it
@@ -188,6 +217,27 @@ std::optional<FirstDifference> HandedOn::by_name_of_parameter(const FirstDiffere
     if (given != in.name) continue;
     return found({it->second, it->second}, it->second->other_function,
                  fmt::format("parameter `{}` of `{}` is given `{}`", in.instead_of, y.function, given));
+  }
+  return given_another(d, y);
+}
+
+// The same, where parameters have names of their own, and none of the function's parameters is what the first side
+// reads.
+std::optional<FirstDifference> HandedOn::given_another(const FirstDifference& d, const Event& y) const {
+  for (const ComparedInput& in : d.inputs) {
+    const Key key{y.function, y.activation, in.name};
+    const auto it = in.instead_of.empty() || of_a_.contains(key) ? of_b_.end() : of_b_.find(key);
+    if (it == of_b_.end() || it->second->kind != Handed::Kind::Parameter || d.other_event == kNoEvent) continue;
+    const std::size_t expected = a_.events[d.other_event].inputs[in.operand - 1].event;
+    const bool is_there = std::any_of(of_b_.begin(), of_b_.end(), [&](const auto& entry) {
+      const auto& [name, h] = entry;
+      return std::get<0>(name) == y.function && std::get<1>(name) == y.activation && h->leaves.size() == 1 &&
+             h->leaves[0].event != kNoEvent && matcher_.same_value(a_.events[expected], b_.events[h->leaves[0].event]);
+    });
+    if (is_there) continue;  // the function reads the wrong one of them
+    return found({it->second, it->second}, it->second->other_function,
+                 fmt::format("parameter `{}` of `{}` is given `{}`, and the first side reads `{}` there", in.name,
+                             y.function, text_of(argument_of(*it->second)), in.instead_of));
   }
   return std::nullopt;
 }

@@ -39,7 +39,9 @@ class HandedOn {
   bool gives_others(const Pair& p) const;
   bool has_right_one(const Pair& p) const;
   bool is_same_computation(std::size_t of_b) const;
+  std::optional<FirstDifference> became_a_part(const Event& reader) const;
   std::optional<FirstDifference> by_name_of_parameter(const FirstDifference& d, const Event& y) const;
+  std::optional<FirstDifference> given_another(const FirstDifference& d, const Event& y) const;
   std::optional<FirstDifference> follow(const Pair& p, int depth) const;
   std::optional<FirstDifference> follow_names(const ir::Expr* value, const std::string& function,
                                               std::size_t activation, int depth) const;

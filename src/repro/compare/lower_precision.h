@@ -17,7 +17,8 @@ class LowerPrecision {
   using Run =
       std::function<std::optional<runtime::Value>(const ir::Module* module, const std::vector<runtime::Value>&)>;
 
-  // `ours`: what rldb's own passes make of `before`, where `after` is another compiler's; one for each of their options.
+  // `ours`: what rldb's own passes make of `before`, where `after` is another compiler's; one for each of their
+  // options.
   LowerPrecision(session::Session& session, const ir::Module* before, const ir::Module* after,
                  std::vector<const ir::Module*> ours = {});
 

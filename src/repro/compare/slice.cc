@@ -121,6 +121,21 @@ const ir::Var* Slice::given_to(const ir::Var* v) const {
   return it == by_name_.end() ? nullptr : it->second;
 }
 
+// A tensor that a call takes and does not read: it is given too.
+bool Slice::is_passed_on(const ir::Var* v) {
+  const auto made = made_by_.find(v);
+  if (made != made_by_.end() && bindings_.contains(made->second)) return false;
+  for (std::size_t i = trace_.events.size(); i-- > 0;) {
+    const Event& e = trace_.events[i];
+    const bool named = std::find(e.names.begin(), e.names.end(), v->name) != e.names.end();
+    if (!named || e.function != program_.function || !e.value.is(ValueKind::Tensor)) continue;
+    if (taken_.contains(i)) return false;
+    by_name_[std::string(v->name)] = given_.add(std::string(v->name), e.value);
+    return true;
+  }
+  return false;
+}
+
 // Variables of dataflow blocks become plain ones.
 bool Slice::ends_at(std::size_t event, std::string& why) {
   std::vector<const ir::Binding*> open(bindings_.begin(), bindings_.end());
@@ -130,7 +145,8 @@ bool Slice::ends_at(std::size_t event, std::string& why) {
     const ir::Expr* value = value_of(b);
     for (const ir::Var* v : value == b->value ? ir::free_vars(b) : ir::free_vars(value)) {
       const auto made = made_by_.find(v);
-      if (given_to(v) || made == made_by_.end() || !bindings_.insert(made->second).second) continue;
+      if (given_to(v) || is_passed_on(v)) continue;
+      if (made == made_by_.end() || !bindings_.insert(made->second).second) continue;
       open.push_back(made->second);
     }
   }

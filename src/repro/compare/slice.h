@@ -45,6 +45,7 @@ class Slice {
  private:
   const ir::Binding* own_binding(const ir::Binding* b) const;
   const ir::Var* given_to(const ir::Var* v) const;
+  bool is_passed_on(const ir::Var* v);
   const ir::Expr* value_of(const ir::Binding* b) const;
 
   ir::Context& ctx_;

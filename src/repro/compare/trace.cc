@@ -62,9 +62,14 @@ const ir::Call* called_by(const ir::Binding* b) {
 // The variable passed as that argument; empty: none.
 std::string_view variable_at(const ir::Binding* b, std::size_t i) {
   const ir::Call* call = b ? called_by(b) : nullptr;
-  if (!call || call->args.size() < 2) return {};
-  const auto* tuple = ir::as<ir::Tuple>(call->args[1]);
-  const ir::Expr* argument = tuple && i < tuple->items.size() ? tuple->items[i] : i == 0 ? call->args[1] : nullptr;
+  const auto* plain = b && !call ? ir::as<ir::Call>(b->value) : nullptr;
+  const ir::Expr* argument = nullptr;
+  if (plain && ir::as<ir::GlobalVar>(plain->callee)) {
+    argument = i < plain->args.size() ? plain->args[i] : nullptr;
+  } else if (call && call->args.size() >= 2) {
+    const auto* tuple = ir::as<ir::Tuple>(call->args[1]);
+    argument = tuple && i < tuple->items.size() ? tuple->items[i] : i == 0 ? call->args[1] : nullptr;
+  }
   const auto* v = argument ? ir::as<ir::Var>(argument) : nullptr;
   return v ? v->name : std::string_view();
 }
@@ -167,7 +172,7 @@ struct Recorder::State {
     if (it == event_of.end()) return r;
     r.event = meant(t, it->second, variable);
     const bool in_place = r.event != it->second;
-    if (in_place) r.name = variable;
+    if (!variable.empty()) r.name = variable;  // as the call has it
     const Event& e = trace.events[r.event];
     if (r.name.empty() && !e.names.empty()) r.name = e.names.front();
     if (!e.value.is(ValueKind::Tensor)) return r;  // no copy was kept
@@ -193,6 +198,14 @@ struct Recorder::State {
       Reading r = read(t, variable);
       if (r.event != kNoEvent || r.unwritten) to.push_back(std::move(r));
     });
+  }
+
+  // One for each leaf; of what is no tensor, without an event.
+  void add_results(const Value& v) {
+    std::vector<Value> leaves;
+    flatten(v, leaves);
+    for (const Value& leaf : leaves)
+      trace.results.push_back(leaf.is(ValueKind::Tensor) ? read(leaf.as_tensor(), {}) : Reading{});
   }
 
   // ---- writing ----
@@ -409,7 +422,7 @@ void Recorder::leave(const Value& result) {
   State& s = *state_;
   s.leave(result);
   if (!s.functions.empty()) return;
-  s.add_readings(s.trace.results, result);
+  s.add_results(result);
   auto copy = runtime::deep_copy(result);
   if (copy.ok()) s.trace.result = std::move(copy).value();
 }
@@ -489,7 +502,7 @@ void Recorder::results_are(PackedArgs outputs) {
   s.trace.results.clear();
   std::vector<Value> fields;
   for (const Value& v : outputs) {
-    s.add_readings(s.trace.results, v);
+    s.add_results(v);
     auto copy = runtime::deep_copy(v);
     fields.push_back(copy.ok() ? std::move(copy).value() : v);
   }

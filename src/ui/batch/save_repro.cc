@@ -257,7 +257,6 @@ bool save_stages(const repro::Program& a, const repro::Program& b, const std::st
     report(diagnostics, session.sources(), line, console);
     return true;
   }
-  console.print_error("note: the whole stages are written, not their part that differs: {}\n", why);
   const bool same_call = a.module && b.module && a.function == b.function && a.args.size() == b.args.size() &&
                          a.outputs == 0 && b.outputs == 0;
   const auto* f = same_call ? ir::as<ir::Function>(a.module->find(a.function)) : nullptr;
@@ -267,6 +266,7 @@ bool save_stages(const repro::Program& a, const repro::Program& b, const std::st
     report(diagnostics, session.sources(), line, console);
     return true;
   }
+  console.print_error("note: the whole stages are written, not their part that differs: {}\n", why);
   std::vector<session::Argument> values;
   for (std::size_t i = 0; i < a.args.size(); ++i) values.push_back({std::string(f->params[i]->name), a.args[i], false});
   return save_pair(a, b, values, seen, line, session, console);

@@ -1,0 +1,194 @@
+// Where the first difference of two programs is said to be, when the binding that computes it is innocent.
+#include "repro/loaded.h"
+#include "rldb/ir/printer.h"
+#include "rldb/repro/compare.h"
+#include "rldb/repro/cut_pair.h"
+
+using namespace rldb;
+using namespace rldb::repro_test;
+
+namespace {
+
+struct Two {
+  Loaded loaded;
+  repro::Program a, b;
+  repro::Comparison c;
+  Two(const std::string& first, const std::string& second, std::vector<std::string> inputs = {}) {
+    a.module = loaded.load(first);
+    b.module = loaded.load(second);
+    a.function = b.function = "main";
+    source::Diagnostics found;
+    loaded.session().set_program(a.module);
+    const auto made = loaded.session().arguments("main", inputs, found);
+    REQUIRE(made);
+    for (const session::Argument& v : *made) a.args.push_back(v.value);
+    b.args = a.args;
+    c = repro::compare(loaded.session(), a, b, {});
+    INFO(to_string(c, "a", "b"));
+    REQUIRE(c.verdict == repro::Comparison::Verdict::Differs);
+    REQUIRE(c.first);
+  }
+};
+
+std::string replaced(std::string text, const std::string& what, const std::string& with) {
+  const auto at = text.find(what);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, what.size(), with);
+}
+
+const std::string kBegin = "@I.ir_module\nclass Module:\n";
+const std::string kTwo = R"(    @T.prim_func(private=True)
+    def two(x: T.Buffer((4,), "float32"), p: T.Buffer((4,), "float32"), q: T.Buffer((4,), "float32")):
+        for i in range(4):
+            p[i] = x[i] + T.float32(1)
+            q[i] = x[i] * T.float32(2)
+)";
+
+}  // namespace
+
+TEST_CASE("blame: results that get each other's memory are the call's that writes them") {
+  const std::string good = kBegin + kTwo + R"(    @R.function
+    def main(x: R.Tensor((4,), "float32")) -> R.Tensor((8,), "float32"):
+        cls = Module
+        R.func_attr({"relax.force_pure": True})
+        m: R.Tensor((4,), "float32") = R.builtin.alloc_tensor(R.shape([4]), R.dtype("float32"), R.prim_value(0))
+        n: R.Tensor((4,), "float32") = R.builtin.alloc_tensor(R.shape([4]), R.dtype("float32"), R.prim_value(0))
+        cls.two(x, m, n)
+        s = (m, n)
+        a = s[0]
+        b = s[1]
+        u = R.concat((b, a))
+        return u
+)";
+  Two two(good, replaced(good, "cls.two(x, m, n)", "cls.two(x, n, m)"));
+  CHECK(two.c.first->callee == "two");
+  CHECK(two.c.first->fault_is_here());
+}
+
+TEST_CASE("blame: a variable that is bound to another part") {
+  const std::string good = kBegin + R"(    @R.function
+    def main(x: R.Tensor((4,), "float32")) -> R.Tensor((2,), "float32"):
+        s = R.split(R.exp(x), 2)
+        q = R.add(s[0], s[0])
+        k = R.multiply(s[1], s[0])
+        r = R.subtract(q, k)
+        return r
+)";
+  const std::string bad = kBegin + R"(    @R.function
+    def main(x: R.Tensor((4,), "float32")) -> R.Tensor((2,), "float32"):
+        s = R.split(R.exp(x), 2)
+        t = (R.add(s[0], s[0]), R.multiply(s[1], s[0]))
+        q = t[1]
+        k = t[1]
+        r = R.subtract(q, k)
+        return r
+)";
+  Two two(good, bad);
+  CHECK(two.c.first->name == "q");
+  CHECK(two.c.first->handed_on == "`q` is now `t[1]`, which is `k` on the first side");
+}
+
+TEST_CASE("blame: an `if` with another condition") {
+  const std::string good = kBegin + R"(    @R.function
+    def main(x: R.Tensor((4,), "float32"), f: R.Tensor((), "bool")) -> R.Tensor((4,), "float32"):
+        g = R.logical_not(f)
+        if f:
+            a = R.exp(x)
+            y = R.add(a, x)
+        else:
+            a = R.exp(x)
+            y = R.subtract(a, x)
+        z = R.multiply(y, x)
+        return z
+)";
+  Two two(good, replaced(good, "if f", "if g"), {"4xf32=1,2,3,4", "true"});
+  CHECK(two.c.first->handed_on == "the condition of `y` was `f`, is now `g`, and another branch is taken");
+}
+
+TEST_CASE("blame: another value of another kind is returned") {
+  const std::string good = kBegin + R"(    @R.function
+    def main(x: R.Tensor((4,), "float32")) -> R.Tuple(R.Any, R.Tensor((4,), "float32")):
+        n = R.null_value()
+        y = R.exp(x)
+        z = R.add(y, x)
+        return (z, y)
+)";
+  Two two(good, replaced(good, "return (z, y)", "return (n, y)"));
+  CHECK(two.c.first->handed_on == "`main` returns other values");
+}
+
+TEST_CASE("blame: a function is given another tensor, which it reads under a name of its own") {
+  const std::string good = kBegin + R"(    @R.function
+    def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        a = R.exp(x)
+        b = R.sqrt(a)
+        c = R.tanh(x)
+        d = R.add(a, b)
+        return R.multiply(d, c)
+)";
+  const std::string bad = kBegin + R"(    @R.function(private=True)
+    def fused(p: R.Tensor((4,), "float32"), w: R.Tensor((4,), "float32"), v: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        d = R.add(p, w)
+        return R.multiply(d, v)
+    @R.function
+    def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        cls = Module
+        a = R.exp(x)
+        b = R.sqrt(a)
+        c = R.tanh(x)
+        return cls.fused(a, c, c)
+)";
+  Two two(good, bad);
+  CHECK(two.c.first->function == "main");
+  CHECK(two.c.first->handed_on == "parameter `w` of `fused` is given `c`, and the first side reads `b` there");
+}
+
+TEST_CASE("blame: operands have the names that the line shows") {
+  const std::string good = kBegin + R"(    @R.function(private=True)
+    def f(p: R.Tensor((4,), "float32"), q: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        v = R.subtract(p, q)
+        return v
+    @R.function
+    def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        cls = Module
+        a = R.exp(x)
+        b = R.sqrt(a)
+        return cls.f(a, b)
+)";
+  Two two(good, replaced(good, "R.subtract(p, q)", "R.subtract(q, p)"));
+  REQUIRE(two.c.first->inputs.size() == 2);
+  CHECK(two.c.first->inputs[0].instead_of == "p");
+  CHECK(two.c.first->inputs[0].name == "q");
+}
+
+TEST_CASE("blame: the part of a call has all that it takes, also what it does not read") {
+  const std::string good = kBegin + R"(    @T.prim_func(private=True)
+    def add(p: T.Buffer((4,), "float32"), q: T.Buffer((4,), "float32"), r: T.Buffer((4,), "float32")):
+        for i in range(4):
+            r[i] = p[i] + q[i]
+    @R.function
+    def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        cls = Module
+        a = R.exp(x)
+        b = R.sqrt(a)
+        c = R.call_tir(cls.add, (a, b), out_ty=R.Tensor((4,), "float32"))
+        return R.tanh(c)
+)";
+  Two two(good, replaced(good, "p[i] + q[i]", "p[i] + p[i]"));
+  std::string why;
+  const auto cut = repro::cut_pair(two.loaded.session(), two.a, two.b, {}, why);
+  REQUIRE_MESSAGE(cut, why);
+  CHECK(cut->values.size() == 2);
+  CHECK(ir::print(cut->b.module).find("R.exp") == std::string::npos);
+}
+
+TEST_CASE("shadow: what overflows on both sides hides nothing else") {
+  const std::string good = kBegin + R"(    @R.function
+    def main(x: R.Tensor((4,), "float16")) -> R.Tensor((4,), "float16"):
+        return R.exp(R.multiply(x, R.const(2.0, "float16")))
+)";
+  Two two(good, replaced(good, "2.0", "2.5"), {"4xf16=1,2,3,40"});
+  const repro::Comparison c = repro::compare(two.loaded.session(), two.a, two.b, {}, true);
+  REQUIRE(c.shadow);
+  CHECK(c.shadow->verdict == repro::Shadow::Verdict::SecondIsOff);
+}
