@@ -7,7 +7,7 @@
 
 namespace rldb::repro {
 
-// What programs print meanwhile is not shown.
+// The output of programs is not shown meanwhile.
 class Muted {
  public:
   explicit Muted(session::Session& session) : session_(session), before_(session.muted()) { session.mute(true); }

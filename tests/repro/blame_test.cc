@@ -192,3 +192,31 @@ TEST_CASE("shadow: what overflows on both sides hides nothing else") {
   REQUIRE(c.shadow);
   CHECK(c.shadow->verdict == repro::Shadow::Verdict::SecondIsOff);
 }
+
+TEST_CASE("collectives: equal programs are told to have been run with one worker; they may fill empty memory") {
+  const std::string program = kBegin + R"(    @R.function
+    def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        a = R.exp(x)
+        b = R.ccl.allreduce(a, "sum")
+        return R.tanh(b)
+)";
+  Loaded loaded(program);
+  repro::Program a, b;
+  a.module = loaded.module();
+  source::Diagnostics found;
+  REQUIRE(loaded.session().run_passes("minimum", found));
+  b.module = loaded.module();
+  a.function = b.function = "main";
+  loaded.session().set_program(a.module);
+  auto inputs = repro::compared_inputs(loaded.session(), "main", {}, found);
+  REQUIRE(inputs);
+  const repro::Comparison c = repro::compare(loaded.session(), a, b, *inputs, {});
+  CHECK(c.verdict == repro::Comparison::Verdict::Equal);
+  REQUIRE_FALSE(c.notes.empty());
+  CHECK(c.notes.back() ==
+        "one worker was run, for which collectives change nothing: how `R.ccl.allreduce`, `runtime.disco.allreduce` "
+        "are called was not compared");
+  b.args = {inputs->arguments[0].value};
+  for (const repro::Event& e : repro::record(loaded.session(), b).events)
+    for (const repro::Reading& r : e.inputs) CHECK_FALSE(r.unwritten);
+}

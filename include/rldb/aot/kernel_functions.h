@@ -6,9 +6,9 @@
 
 namespace rldb::aot {
 
-// The kernel of `f` is private there, as `f_kernel`. `results`: `f` returns the tensors that the kernel writes to, for
-// whoever has no memory of its own to look at. The module itself if it has other functions, or if its kernels call one
-// another.
+// Each kernel is private there, under another name. `results`: its function returns the tensors that the kernel writes
+// to, for whoever has no memory of its own to look at. The module itself if it has other functions, or if its kernels
+// call one another.
 const ir::Module* with_kernel_functions(ir::Context& ctx, const ir::Module* module, bool results);
 
 }  // namespace rldb::aot

@@ -49,8 +49,8 @@ struct FirstDifference {
   std::string other_text;  // that of the first side
   const ir::Binding* binding = nullptr;
   std::vector<ComparedInput> inputs;
-  std::string beside;   // another result of its call that has the same memory, which on the first side it has not
-  std::string storage;  // of the two; empty: their own memory
+  std::string beside;     // another result of its call that has the same memory, which on the first side it has not
+  std::string storage;    // of the two; empty: their own memory
   std::string handed_on;  // the values are right, but others than on the first side are passed, taken or returned: how
   std::vector<std::string> through;  // tensors in between that the first side does not have
   std::optional<TensorDifference> difference;

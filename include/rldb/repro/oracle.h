@@ -180,8 +180,8 @@ class Oracle : public VersionOracle {
   std::vector<runtime::Value> last_;  // of the version seen last, if it ran
   const ir::Module* last_version_ = nullptr;
   const ir::Module* reference_version_ = nullptr;  // whose result the reference is
-  std::size_t most_ = 0;              // bytes that may be held, or microseconds that a run may take
-  bool over_before_ = false;          // the limit is exceeded already before the first pass
+  std::size_t most_ = 0;                           // bytes that may be held, or microseconds that a run may take
+  bool over_before_ = false;                       // the limit is exceeded already before the first pass
 };
 
 }  // namespace rldb::repro

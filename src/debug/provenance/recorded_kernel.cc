@@ -26,7 +26,7 @@ using support::Unit;
 
 namespace {
 
-// What it does there is not known.
+// Its writes there are not known.
 constexpr std::string_view kPassesMemory = "it passes memory to a packed function";
 constexpr std::uint64_t kMaxStatements = 5'000'000;  // that are recorded
 

@@ -132,7 +132,8 @@ RpcResult<Json> Server::read_resource(const Json& params) {
   std::optional<Resource> found;
   if (const Resource* kept = programs_.find_resource(uri.get_ref<const std::string&>())) found = *kept;
   for (Program* p : programs_.all())
-    if (Resource module = p->module_text(); !found && module.uri == uri.get_ref<const std::string&>()) found = std::move(module);
+    if (Resource module = p->module_text(); !found && module.uri == uri.get_ref<const std::string&>())
+      found = std::move(module);
   if (!found) return rpc_failure(RpcCode::InvalidParams, "there is no such resource", {{"uri", uri}});
   Json row{{"uri", found->uri}, {"mimeType", found->mime_type}, {"text", found->text}};
   return cacheable({{"contents", Json::array({std::move(row)})}}, 0);

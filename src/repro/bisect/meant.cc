@@ -1,3 +1,4 @@
+// The passes that change values, and how much each may.
 #include "repro/bisect/meant.h"
 
 #include <fmt/format.h>
@@ -64,8 +65,8 @@ bool is_coarsely_equal(const runtime::Value& before, const runtime::Value& after
   return true;
 }
 
-// What our passes of these names make of a module, with each of the options that another compiler may have used and
-// that a folder does not tell.
+// The modules that our passes of these names make of one, with each of the options that another compiler may have used
+// and that a folder does not tell.
 std::vector<const ir::Module*> by_our_passes(session::Session& session, const ir::Module* module,
                                              std::string_view passes) {
   std::vector<std::string> pipelines{std::string(passes)};

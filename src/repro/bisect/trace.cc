@@ -28,6 +28,7 @@
 #include "repro/bisect/stages.h"
 #include "repro/bisect/storage_sizes.h"
 #include "repro/borrow.h"
+#include "repro/compare/collectives.h"
 #include "repro/cpu_clock.h"
 #include "repro/dims.h"
 #include "repro/unchanged.h"
@@ -121,6 +122,7 @@ class TraceBisector {
     out_.passed_over = stages_passed_over();
     if (out_.verdict != TraceBisection::Verdict::Found && out_.compared.empty()) tell_nothing_compared(functions);
     if (out_.verdict == TraceBisection::Verdict::Agree) tell_what_is_open();
+    if (out_.verdict != TraceBisection::Verdict::Found) tell_of_collectives();
   }
 
  private:
@@ -695,6 +697,13 @@ class TraceBisector {
     out_.good_program = found.good_program;
     out_.bad_program = found.bad_program;
     out_.kernel = std::move(found);
+  }
+
+  void tell_of_collectives() {
+    std::vector<const ir::Module*> modules;
+    for (const Stage& s : out_.stages)
+      if (s.module) modules.push_back(s.module);
+    if (const std::string note = note_of_collectives(modules); !note.empty()) out_.notes.push_back(note);
   }
 
   // Nothing differs, but what did not run may.

@@ -52,7 +52,8 @@ std::optional<FieldRead> field_read(const ir::Node* n) {
   return FieldRead{c->args[0], index->value, field->value};
 }
 
-// What the records hold if each argument is as the function's buffers declare it: on the CPU, compact, with strides.
+// The contents of the records if each argument is as the function's buffers declare it: on the CPU, compact, with
+// strides.
 class DeclaredRecords : public ir::Rewriter {
  public:
   using Params = std::map<std::int64_t, ir::PrimParam>;

@@ -15,6 +15,7 @@
 #include "repro/compare/alone.h"
 #include "repro/compare/beyond_format.h"
 #include "repro/compare/branches.h"
+#include "repro/compare/collectives.h"
 #include "repro/compare/executable.h"
 #include "repro/compare/handed_on.h"
 #include "repro/compare/match.h"
@@ -388,7 +389,7 @@ Comparison compare(ir::Context& ctx, const Trace& a, const Trace& b, const Toler
   auto behind = handed.in_result(leaf);
   if (!behind && c.first && c.first->starts_here()) behind = handed.behind(*c.first);
   if (!behind && c.first) behind = search.of_condition(handed, c.first->event);
-  // What a call reads under the same name is wrong itself, where nothing tells how else it came there.
+  // A tensor that a call reads under the same name is wrong itself, where nothing tells how else it came there.
   if (!behind && c.first && c.first->reads_others() && keeps_a_name(*c.first))
     if (auto by_name = search.by_names(leaf); by_name && by_name->difference) behind = std::move(by_name);
   if (behind) c.first = std::move(behind);
@@ -611,6 +612,9 @@ Comparison compare(session::Session& session, Program a, Program b, ComparedInpu
   const auto start = CpuClock::now();
   Comparison c = compare_on_first_inputs(session, a, b, inputs, tolerances, shadow);
   search_inputs(session, a, b, inputs, {tolerances, shadow, CpuClock::now() - start}, c);
+  const ir::Module* const modules[] = {a.module, b.module};
+  if (const std::string note = note_of_collectives(modules); !note.empty() && c.verdict == Comparison::Verdict::Equal)
+    c.notes.push_back(note);
   return c;
 }
 

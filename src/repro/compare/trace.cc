@@ -461,8 +461,10 @@ Result<Unit> Recorder::calling(std::string_view name, const ir::PrimFunc* f, Pac
   State& s = *state_;
   std::vector<Reading>& to = s.readings.emplace_back();
   if (!f) {
-    if (!allocates(name) && !keeps_dims(name))
-      for (const Value& a : args) s.add_readings(to, a);
+    if (allocates(name) || keeps_dims(name)) return Unit{};
+    for (const Value& a : args) s.add_readings(to, a);
+    // Memory that a packed function is given empty is for what it returns there.
+    if (!bytecode::find_builtin(name)) std::erase_if(to, [](const Reading& r) { return r.event == kNoEvent; });
     return Unit{};
   }
   const std::vector<BufferUse>& use = s.use_of(f);

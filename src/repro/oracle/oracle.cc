@@ -322,8 +322,8 @@ bool Oracle::accept_as_meant(const pipeline::Invocation& pass) {
   if (are_given(question_.tolerances)) return false;
   const Borrow borrow(session_);
   session_.options().eval_statements = kStatements;
-  const Changed changed{reference_version_,           last_version_,
-                        question_.function,           arguments_of(reference_version_),
+  const Changed changed{reference_version_,          last_version_,
+                        question_.function,          arguments_of(reference_version_),
                         Value::of_tuple(reference_), Value::of_tuple(last_)};
   const AsMeant as_meant = is_as_meant(session_, pass.name(), changed);
   if (as_meant.verdict == AsMeant::Verdict::No) return false;

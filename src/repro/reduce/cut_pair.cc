@@ -97,7 +97,7 @@ std::optional<CutPair> kernels_in_functions(session::Session& session, const Pro
   CutPair out{a, b, {}};
   std::vector<const ir::Var*> params;
   for (std::size_t i = 0; i < a.args.size() && i < kernel->params.size(); ++i) {
-    why = fmt::format("`{}` takes `{}`, which is no tensor", a.function, kernel->params[i].var->name);
+    why = fmt::format("`{}` takes `{}`, which is not a tensor", a.function, kernel->params[i].var->name);
     if (!a.args[i].is(runtime::ValueKind::Tensor)) return std::nullopt;
     const ir::Buffer* buffer = kernel->params[i].buffer;
     const std::string name(buffer ? buffer->name : kernel->params[i].var->name);

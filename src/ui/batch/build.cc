@@ -1,9 +1,9 @@
 // rldb build FILE -o OUTPUT and rldb disasm FILE.
 #include "rldb/aot/build.h"
-#include "rldb/aot/kernel_functions.h"
 
 #include <filesystem>
 
+#include "rldb/aot/kernel_functions.h"
 #include "rldb/debug/file_names.h"
 #include "rldb/frontend/relay.h"
 #include "rldb/session/relay_text.h"
