@@ -181,13 +181,13 @@ StopReport Debugger::Impl::backward(vm::StopSet mine, const Candidate& candidate
   if (seek == Run::Seek::Interrupted) return report(StopKind::Interrupted);
   const auto& best = latest.best();
   // Back to before the instruction responsible.
-  if (const std::uint64_t before = observer.time() - 1;
+  if (const std::uint64_t before = observer.time();
       observer.hit() && (!breakpoint || before >= *breakpoint) && (!best || before >= *best)) {
     StopReport r = arrive(before, StopKind::Breakpoint, kLastPart);
     if (r.kind != StopKind::Breakpoint) return last = r;
     for (Observer::Seen& s : observer.take()) {
       r.breakpoints.push_back(s.number);
-      if (const auto& b = breakpoints.at(s.number); b.iterations && !s.over)
+      if (const auto& b = breakpoints.at(s.number); b.iterations && !s.over && !s.by_command)
         s.text += "\n" + storing_iteration(*this, b, before);
       r.details.push_back(std::move(s.text));
       if (r.element.empty()) r.element = std::move(s.element);

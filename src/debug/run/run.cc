@@ -79,13 +79,15 @@ Outcome Run::step(vm::Machine& m, std::uint64_t until, const vm::StopSet* stops,
     if (auto ended = changes_.apply(m, until)) return *std::move(ended);
     if (m.instructions() >= until) return stopped(StopReason::Stepped);
     Outcome o = step_to(changes_.next(m.instructions(), until));
-    if (ran_out(o) && !(observer && observer->hit())) {
+    if (ran_out(o) && !(observer && observer->stops())) {
       // A change that replaces the instruction is not made before a stop at it.
       const bool stop = stops && m.running() && m.instructions() < until && stops->test(m.frame().pc);
       if (!stop || !changes_.moves_at(m.instructions())) continue;
       o = stopped(StopReason::Hook);
     }
     // The moment of the stop is shown with the changes made then.
+    if (const std::string by = observer ? changes_.commands_at(now) : ""; !by.empty() && m.running())
+      if (observer->after_command(m, by)) return stopped(StopReason::Stepped);
     if (o.stopped()) (void)changes_.apply(m, m.instructions());
     return o;
   }
@@ -160,7 +162,7 @@ void Run::replace_build(std::shared_ptr<const session::Build> build) {
 }
 
 std::optional<Outcome> Run::change(bool moves, std::function<std::optional<Outcome>(vm::Machine&)> apply,
-                                   std::optional<Change::Register> writes) {
+                                   std::optional<Change::Target> writes, Change::Said said) {
   const std::uint64_t now = time();
   ++changed_times_;
   timeline_.forget_after(now);
@@ -168,7 +170,7 @@ std::optional<Outcome> Run::change(bool moves, std::function<std::optional<Outco
   if (machine_.call_log()) machine_.call_log()->forget_from(now);
   kernel_.reset();
   kernel_fault_.reset();
-  changes_.add({now, moves, apply, writes});
+  changes_.add({now, moves, apply, std::move(writes), std::move(said), pc()});
   return apply(machine_);
 }
 

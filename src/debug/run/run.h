@@ -76,7 +76,7 @@ class Run {
   // At the current time; everything later is discarded. The outcome: how the run ended with it.
   // `writes`: to the tensor of a register.
   std::optional<vm::Outcome> change(bool moves, std::function<std::optional<vm::Outcome>(vm::Machine&)> apply,
-                                    std::optional<Change::Register> writes = {});
+                                    std::optional<Change::Target> writes = {}, Change::Said said = {});
 
   const Changes& changes() const { return changes_; }
   // Its kernels are no longer those that it began with.

@@ -26,7 +26,7 @@ Status show_lines(Repl& repl, const std::vector<std::string>& lines) {
 
 // Of an element: its own step of `why`, and what it means that there is none.
 std::vector<std::string> last_write_lines(std::vector<debug::CauseStep> steps) {
-  const bool written = !steps[0].kernels.empty() || !steps[0].problem.empty();
+  const bool written = !steps[0].kernels.empty() || !steps[0].command.empty() || !steps[0].problem.empty();
   std::vector<std::string> lines = debug::lines_of(steps);
   if (!written) lines.push_back("  no call of this run has written it");
   return lines;
