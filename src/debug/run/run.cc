@@ -12,6 +12,7 @@
 #include "rldb/ir/intrinsic.h"
 #include "rldb/ir/intrinsic/host.h"
 #include "rldb/ir/walk.h"
+#include "rldb/runtime/workers.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/check.h"
 #include "rldb/vm/instruction_set.h"
@@ -51,6 +52,11 @@ Run::~Run() {
   if (const vm::InstructionSet* foreign = vm::foreign_program(machine_.program())) foreign->leave();
 }
 
+void Run::take_part() {
+  auto* group = dynamic_cast<session::ProcessGroup*>(runtime::workers());
+  if (group && group->take_run()) ranks_ = group;
+}
+
 bool Run::is_foreign() const { return vm::foreign_program(machine_.program()) != nullptr; }
 
 // ---- forward ----
@@ -67,6 +73,7 @@ void abandon_question() {
 }
 
 Outcome Run::step(vm::Machine& m, std::uint64_t until, const vm::StopSet* stops, Observer* observer) const {
+  const auto together = with_ranks();
   const vm::StopSet none(observer && !stops ? code_->executable().instruction_count() : 0);
   const auto step_to = [&](std::uint64_t time) {
     const std::uint64_t count = time - m.instructions();
@@ -415,6 +422,7 @@ Outcome Run::call_alone() {
   auto started = machine_.start(function_, args_);
   RLDB_CHECK(started.ok(), "a run that was started before cannot be started again");
   return machine_.run();
+  const auto together = with_ranks();
 }
 
 // Bad arguments: the machine reports them when it makes the call.
@@ -467,6 +475,7 @@ Outcome Run::complete_kernel() {
 }
 
 Outcome Run::step_kernel() {
+  const auto together = with_ranks();
   if (kernel_->machine().running()) {
     auto done = kernel_->step();
     if (!done.ok()) return kernel_failed(std::move(done).error());

@@ -14,6 +14,7 @@
 #include "debug/run/change.h"
 #include "debug/run/kernel_memory.h"
 #include "debug/run/timeline.h"
+#include "rldb/session/process_group.h"
 
 namespace rldb::debug {
 
@@ -37,6 +38,7 @@ class Run {
         function_(function),
         args_(args.begin(), args.end()) {
     machine_.set_call_log(std::make_shared<vm::CallLog>());
+    take_part();
     tell_kernel_writes(machine_.program(), lowered_of(machine_));
     timeline_.begin(machine_);
   }
@@ -80,6 +82,8 @@ class Run {
 
   const Changes& changes() const { return changes_; }
   // Its kernels are no longer those that it began with.
+  // For machines of this run that are about to execute.
+  session::ProcessGroup::Together with_ranks() const { return session::ProcessGroup::Together(ranks_); }
   bool has_other_kernels() const { return !builds_.empty(); }
   std::uint64_t changed_times() const { return changed_times_; }
 
@@ -170,6 +174,7 @@ class Run {
 
  private:
   Seek seek(std::uint64_t target, vm::Outcome* ended, bool from_checkpoint);
+  void take_part();
   // Machine::step, up to a time, applying changes on the way.
   vm::Outcome step(vm::Machine& m, std::uint64_t until, const vm::StopSet* stops, Observer* observer) const;
   vm::StopSet with_last_return(const vm::StopSet* stops);
@@ -185,6 +190,7 @@ class Run {
   vm::Machine machine_;
   session::Session& session_;
   std::string function_;
+  session::ProcessGroup* ranks_ = nullptr;  // of which it is one
   std::vector<runtime::Value> args_;
   TensorBytes untouched_args_;  // of a kernel run alone, from before it ran
   Timeline timeline_;

@@ -71,7 +71,7 @@ Status print_value(Repl& repl, std::string_view rest, bool with_name) {
   source::Diagnostics diagnostics;
   std::optional<debug::StopReport> stop;
   std::string_view text = e->text;
-  const AtRank rank(repl, text);
+  const AtRank rank(repl, text, AtRank::About::Value);
   if (rank.failed()) return Status::Failed;
   const RankValues others(repl, text, diagnostics);
   if (others.failed()) return repl.report(diagnostics), Status::Failed;
