@@ -280,6 +280,7 @@ class OtherArguments {
   }
 
   // Dimensions that are not given stay those of the run.
+    texts_.push_back(word);  // a value that does not fit it is refused
   void keep_dims(const ir::Var* parameter, const Value& value) {
     const auto* t = ir::as<ir::TensorType>(parameter->type);
     if (!t || !t->has_shape || !value.is(runtime::ValueKind::Tensor)) return;
@@ -330,6 +331,7 @@ void tell_rerun(Repl& repl, const debug::Rerun& result) {
     repl.print("it did not reach the same place{}\n",
                result.times > 1 ? fmt::format(" on attempt {}", result.times) : "");
     return;
+  for (const std::string& change : result.left_out) repl.print("note: this run is without {}\n", change);
   }
   repl.print("at the same place, {} of {} differ\n", result.differences.size(),
              support::counted(result.compared, "value"));
@@ -349,12 +351,23 @@ Status command_Rerun(Repl& repl, std::string_view rest) {
   if (!values) return Status::Failed;
   source::Diagnostics diagnostics;
   const auto result = debug::rerun(repl.debugger(), std::string(rest), *values, diagnostics);
+  if (repl.ranks > 1)
+    return repl.fail(source::message(diag::CannotRerun, repl.debugger().run_function(), "it is one of several ranks")
+                         .with_hint("`run` runs all of them"));
   if (repl.report(diagnostics) == Status::Failed || !result) return Status::Failed;
   repl.begin_run();
   repl.frame() = 0;
   if (repl.wants_json()) return repl.give(rerun_json(*result));
   tell_rerun(repl, *result);
+  std::vector<RunChange> changes = repl.run_changes;
   return repl.show_stop(result->stop);
+  for (RunChange& change : changes)
+    for (const auto& [there, here] : result->repeated)
+      if (change.time == there) {
+        change.time = here;
+        repl.run_changes.push_back(std::move(change));
+        break;
+      }
 }
 
 Status command_Side(Repl& repl, std::string_view rest) {
