@@ -91,8 +91,7 @@ StopReport Debugger::Impl::arrive(std::uint64_t time, StopKind kind, int at_part
       return report_outcome(std::move(ended));
     case Run::Seek::NoHistory: {
       StopReport r = report(run->fault() ? StopKind::Fault : StopKind::HistoryEnd);
-      r.note = run->is_foreign() ? "this run keeps no history: it is another process's, which only goes forward"
-                                 : "this run keeps no history: its values are larger than the limit on checkpoints";
+      r.note = "this run keeps no history: " + run->why_no_history();
       if (run->fault()) r.fault = run->fault();
       return last = r;
     }

@@ -83,8 +83,11 @@ Outcome Run::step(vm::Machine& m, std::uint64_t until, const vm::StopSet* stops,
   };
   if (changes_.empty()) return step_to(until);
   for (;;) {
+    const std::uint64_t now = m.instructions();
     if (auto ended = changes_.apply(m, until)) return *std::move(ended);
     if (m.instructions() >= until) return stopped(StopReason::Stepped);
+    if (const std::string by = observer ? changes_.commands_at(now) : ""; !by.empty() && m.running())
+      if (observer->after_command(m, by)) return stopped(StopReason::Stepped);
     Outcome o = step_to(changes_.next(m.instructions(), until));
     if (ran_out(o) && !(observer && observer->stops())) {
       // A change that replaces the instruction is not made before a stop at it.
@@ -93,8 +96,6 @@ Outcome Run::step(vm::Machine& m, std::uint64_t until, const vm::StopSet* stops,
       o = stopped(StopReason::Hook);
     }
     // The moment of the stop is shown with the changes made then.
-    if (const std::string by = observer ? changes_.commands_at(now) : ""; !by.empty() && m.running())
-      if (observer->after_command(m, by)) return stopped(StopReason::Stepped);
     if (o.stopped()) (void)changes_.apply(m, m.instructions());
     return o;
   }
@@ -396,6 +397,12 @@ std::optional<std::vector<Value>> Run::kernel_arguments(const vm::Machine& m) co
   return args;
 }
 
+std::string Run::why_no_history() const {
+  if (is_foreign()) return "it is another process's, which only goes forward";
+  if (over_ && can_go_back_) return "a kernel or a packed function ran by itself";
+  return "its values are larger than the limit on checkpoints";
+}
+
 std::optional<Value> Run::argument(const vm::Machine& m, Arg arg) const {
   switch (arg.kind()) {
     case ArgKind::Register: {
@@ -415,6 +422,7 @@ std::optional<Value> Run::argument(const vm::Machine& m, Arg arg) const {
 
 // A machine without frames makes its only call. It works on the caller's tensors; going back needs their old contents.
 Outcome Run::call_alone() {
+  const auto together = with_ranks();
   if (over_) return machine_.run();
   over_ = true;
   if (untouched_args_.empty()) can_go_back_ = untouched_args_.save(args_, {});
@@ -422,7 +430,6 @@ Outcome Run::call_alone() {
   auto started = machine_.start(function_, args_);
   RLDB_CHECK(started.ok(), "a run that was started before cannot be started again");
   return machine_.run();
-  const auto together = with_ranks();
 }
 
 // Bad arguments: the machine reports them when it makes the call.
@@ -468,6 +475,7 @@ Outcome Run::complete_kernel() {
   kernel_->put_back();
   kernel_.reset();
   const Muted muted(*this);  // the kernel's output was printed by its statements
+  const auto together = with_ranks();
   if (!machine_.running()) return call_alone();
   Outcome o = machine_.step(1);
   if (o.stopped()) (void)changes_.apply(machine_, time());
@@ -475,7 +483,6 @@ Outcome Run::complete_kernel() {
 }
 
 Outcome Run::step_kernel() {
-  const auto together = with_ranks();
   if (kernel_->machine().running()) {
     auto done = kernel_->step();
     if (!done.ok()) return kernel_failed(std::move(done).error());

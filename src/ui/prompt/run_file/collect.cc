@@ -121,7 +121,7 @@ std::optional<RunFile> run_of(session::Session& session, const debug::Debugger& 
   if (debugger.build() && debugger.build()->source != session.module())
     return not_recorded(out, "it does not run the present version of the program");
   auto arguments = debugger.run_arguments();
-  if (!arguments) return not_recorded(out, "it keeps no history: its values are larger than the limit on checkpoints");
+  if (!arguments) return not_recorded(out, "it keeps no history: " + debugger.why_no_history());
   RunFile run;
   run.made_by = kVersion;
   run.cpu = support::cpu_model();

@@ -156,6 +156,9 @@ bool restore_run(Repl& repl, const RunFile& run, const std::string& path, source
   debug::Debugger& debugger = repl.debugger();
   const Muted scope(repl.session());
   repl.begin_run();
+  // A Relay module is compiled for a function, as when it was run.
+  std::string ignored;
+  (void)repl.session().program()->parameters(run.function, ignored);
   if (debugger.start(run.function, run.arguments, true, out).kind == debug::StopKind::None) return false;
   if (!repeat_changes(repl, run, path)) tell_not_restored(repl, "an entry that changed it has no effect here");
   for (const auto& [name, time] : run.checkpoints)
