@@ -168,6 +168,8 @@ bool wants_more(std::string_view text, bool last_was_empty) {
   return wants_more(text, last_was_empty, tree);
 }
 
+bool begins_command(std::string_view line) { return is_command(line); }
+
 bool wants_more(std::string_view text, bool last_was_empty, frontend::EntryTree& tree) {
   if (frontend::begins_relay(text)) return frontend::is_open_relay(text) && !is_ended(text, last_was_empty);
   if (trim(text).empty() || is_command(trim(text)) || is_verb_line(text)) return false;
@@ -254,6 +256,7 @@ class GrowingEntry {
   }
   bool wants(std::string_view line) {
     if (in_metadata_) return true;
+    if (is_command(line)) return false;  // an entry that somebody did not finish ends there
     if (is_relay_) return is_open_relay();
     if (is_lone_metadata(text_) && !begins_module(line)) return false;
     if (!closers_.empty() || (is_open_ && is_indented(line))) return true;
