@@ -160,3 +160,11 @@ FUNCTION(tensor_of_rank_million) {
   odd.tensor.ndim = 1000000;
   return 0;
 }
+FUNCTION(calls_itself) {
+  static TVMFFIObjectHandle again;
+  static volatile int code; /* what follows the call needs its frame */
+  if (!again && TVMFFIFunctionCreate(NULL, __tvm_ffi_calls_itself, NULL, &again) != 0) return -1;
+  UNUSED;
+  code = TVMFFIFunctionCall(again, (TVMFFIAny*)args, count, result);
+  return code;
+}

@@ -59,7 +59,7 @@ struct Rerun {
   std::uint64_t times = 1;   // how often the place had been reached
   std::size_t compared = 0;  // names of the frame that both have
   std::vector<ValueDifference> differences;
-  // What commands changed in the run before and not in this one: "`skip` at time 7".
+  // Changes by commands in the run before that are not in this one: "`skip` at time 7".
   std::vector<std::string> left_out = {};
   // The times of the others, there and here.
   std::vector<std::pair<std::uint64_t, std::uint64_t>> repeated = {};

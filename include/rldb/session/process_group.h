@@ -41,7 +41,7 @@ class ProcessGroup : public runtime::Workers {
   // ---- a run ----
   // Every rank begins each of its runs: what belongs to earlier ones is forgotten.
   void begin();
-  // What the run's program calls its places, where that is not what the lowered text does.
+  // The names of the run's places, where they are not those of the lowered text.
   void set_names(bytecode::DebugInfo names) { names_ = std::move(names); }
   // Runs the function on this rank. Nullopt: it failed here, diagnosed; or in another rank, which tells why.
   std::optional<runtime::Value> run(Session& session, std::string_view function, std::span<const runtime::Value> args,

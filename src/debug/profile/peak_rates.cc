@@ -111,7 +111,7 @@ void keep_result(double value) {
   (void)kept;
 }
 
-// What was written to the memory may be read by somebody: a copy that nobody reads is left out.
+// Somebody may read the memory: the compiler leaves out a copy that nobody reads.
 void keep_memory(const void* memory) { asm volatile("" : : "r"(memory) : "memory"); }
 
 // Of this thread's own time: other work on the machine does not count.

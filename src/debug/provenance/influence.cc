@@ -186,7 +186,7 @@ bool Follower::find_command(const CommandMoment& command, const MemoryRange& ran
   return !marked_.empty();
 }
 
-// What commands set before a time does not depend on the element any more. `next`: of those of the interval.
+// Bytes that commands have set before a time do not depend on the element any more. `next`: of those of the interval.
 void Follower::forget_set(std::size_t interval, std::size_t& next, std::uint64_t until) {
   const std::vector<CommandMoment>& commands = history_.commands(interval);
   for (; next < commands.size() && commands[next].time <= until; ++next) {

@@ -26,7 +26,7 @@ struct Change {
     std::vector<std::pair<std::int64_t, std::int64_t>> bytes = {};  // of the tensor, ascending; empty: all
   };
   std::optional<Target> writes = {};
-  // What the user said: `a[7]`, `set a[7] = 5`. Empty: no value was set.
+  // The user's words: `a[7]`, `set a[7] = 5`. Empty: no value was set.
   struct Said {
     std::string target, command;
   };

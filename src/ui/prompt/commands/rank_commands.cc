@@ -17,6 +17,7 @@
 #include "rldb/ui/prompt/data.h"
 #include "rldb/ui/prompt/rank_job.h"
 #include "ui/prompt/commands/at_rank.h"
+#include "ui/prompt/entry/frame_scope.h"
 #include "ui/prompt/view.h"
 
 namespace rldb::ui {

@@ -572,7 +572,7 @@ Status Repl::run_shell(std::string_view command) {
   return status == 0 ? Status::Good : Status::Failed;
 }
 
-// What it writes is part of the reply.
+// Its output is part of the reply.
 Status Repl::run_shell_for_json(std::string_view command) {
   const support::TemporaryFolder folder("shell");
   const std::string file = folder.path() + "/output";

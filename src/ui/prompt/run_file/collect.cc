@@ -85,6 +85,7 @@ void collect_options(const session::Options& o, RunFile& run) {
   run.seed = o.seed;
   run.default_dim = o.default_dim;
   run.dims = o.dims;
+  for (const runtime::Device d : o.devices) run.devices.push_back(runtime::to_string(d));
 }
 
 // The state at the beginning, at some times on the way, and where the run is.

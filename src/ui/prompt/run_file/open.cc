@@ -49,7 +49,11 @@ bool restore_options(Repl& repl, const RunFile& run) {
   o.seed = run.seed;
   o.default_dim = run.default_dim;
   o.dims = run.dims;
-  return true;
+  o.devices.clear();
+  for (const std::string& device : run.devices)
+    if (const auto known = runtime::parse_devices(device); known && known->size() == 1)
+      o.devices.push_back(known->front());
+  return o.devices.size() == run.devices.size();
 }
 
 // An executable is read from a file, of its name in a folder of its own.
