@@ -101,7 +101,7 @@ class Builder {
     program.name = name_;
     program.targets = plan_.targets;
     program.kernels = std::move(kernels_);
-    bytecode::Executable named = *program.executable;
+    bytecode::Executable named = *plan_.build->executable;
     if (request_.names) named.debug = *request_.names;
     program.executable = &named;  // what its errors say where they are
     auto description = bytecode::library_program(named);
