@@ -248,6 +248,7 @@ TEST_CASE("ffi: misuse is an error that says what it was") {
     CAPTURE(isolated);
     Loaded p(RLDB_HOSTILE_OBJECTS, isolated);
     for (const auto& [name, message] : cases) CHECK(p.error(name, {shape}) == message);
+    CHECK(p.call("finds_itself", {shape}).is_null());
     // The session goes on.
     CHECK(p.error("no_message", {}) == "`no_message`: status 7 and no message");
   }

@@ -168,3 +168,12 @@ FUNCTION(calls_itself) {
   code = TVMFFIFunctionCall(again, (TVMFFIAny*)args, count, result);
   return code;
 }
+FUNCTION(finds_itself) {
+  UNUSED;
+  static const char name[] = "finds_itself";
+  const TVMFFIByteArray key = {name, sizeof name - 1};
+  TVMFFIObjectHandle found = NULL;
+  if (count == 0) return give(result, kTVMFFINone, NULL);
+  if (TVMFFIFunctionGetGlobal(&key, &found) != 0 || !found) return -1;
+  return TVMFFIFunctionCall(found, NULL, 0, result);
+}
