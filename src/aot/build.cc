@@ -99,11 +99,11 @@ class Builder {
   bool add_program() {
     codegen::AotProgram program;
     program.name = name_;
-    program.executable = plan_.build->executable.get();
     program.targets = plan_.targets;
     program.kernels = std::move(kernels_);
-    bytecode::Executable named = *program.executable;
+    bytecode::Executable named = *plan_.build->executable;
     if (request_.names) named.debug = *request_.names;
+    program.executable = &named;  // what its errors say where they are
     auto description = bytecode::library_program(named);
     if (!description.ok()) {
       out_.add({}, source::message(diag::NotSerialisable, description.error().message));

@@ -15,6 +15,8 @@ bool Debugger::finished() const { return impl_->run && impl_->last.kind == StopK
 
 bool Debugger::ask_at_end() { return impl_->can_be_asked(); }
 
+std::string Debugger::why_no_history() const { return impl_->run ? impl_->run->why_no_history() : std::string(); }
+
 std::uint64_t Debugger::changes() const { return impl_->run ? impl_->run->changed_times() : 0; }
 
 std::string Debugger::run_function() const { return impl_->run ? impl_->run->function() : std::string(); }

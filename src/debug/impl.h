@@ -164,11 +164,13 @@ struct Debugger::Impl {
 
   // ---- changing (changing.cc) ----
   std::optional<std::string> assign_register(std::string_view name, runtime::Value value, std::size_t frame,
-                                             source::Diagnostics& out);
+                                             const Change::Said& said, source::Diagnostics& out);
   std::optional<std::string> assign_elements(std::string_view name, std::string_view subscript, runtime::Value value,
-                                             std::size_t frame, source::Diagnostics& out);
+                                             std::size_t frame, const Change::Said& said, source::Diagnostics& out);
   std::optional<std::string> assign_slot(std::int64_t slot, const runtime::Value& value, std::size_t frame,
-                                         source::Diagnostics& out);
+                                         const Change::Said& said, source::Diagnostics& out);
+  // Those up to now that set the variable, or elements of it, in this activation: "`set a[7] = 5` at time 12".
+  std::vector<std::string> commands_on(std::string_view name, std::size_t frame) const;
   // The variable of that name that is currently in a register of the frame; null: there is none.
   const UserVariable* live_variable(std::string_view name, std::size_t frame) const;
 

@@ -2,12 +2,16 @@
 #include "rldb/debug/profile.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "debug/helpers.h"
 #include "debug/look/amount.h"
 #include "debug/profile/collector.h"
+#include "rldb/support/cpu.h"
+#include "rldb/support/file.h"
 
 using namespace rldb;
 using namespace rldb::debug;
@@ -321,4 +325,16 @@ TEST_CASE("costs of devices are read, and refused with the reason") {
   CHECK(refused({"sim:0,flops=1,"}) == "`--simulate=sim:0,flops=1,`: a cost is missing after the last comma");
   CHECK(refused({"sim:0,flops=1,flops=2"}) == "`--simulate=sim:0,flops=1,flops=2`: `flops` is given twice");
   CHECK(refused({"sim:0,flops=1", "sim:0,bytes=1"}) == "`--simulate=sim:0,bytes=1`: the device is given twice");
+}
+
+TEST_CASE("the peak rates of this machine are possible ones, and are kept") {
+  const std::string folder = std::filesystem::temp_directory_path() / fmt::format("rldb-peaks-{}", ::getpid());
+  std::filesystem::create_directory(folder);
+  // As another version measured them: they are not taken.
+  CHECK(support::write_file(folder + "/peak_rates", fmt::format("{}\n1e9\n1e9\n8e13\n", support::cpu_model())).ok());
+  const PeakRates rates = peak_rates(folder);
+  CHECK(rates.bytes > 1e8);
+  CHECK(rates.bytes < 1e13);  // not even a cache moves as much
+  CHECK(peak_rates(folder).bytes == doctest::Approx(rates.bytes));
+  std::filesystem::remove_all(folder);
 }

@@ -237,6 +237,7 @@ TEST_CASE("ffi: misuse is an error that says what it was") {
       {"raises_garbage", "`raises_garbage` raised an address outside of its memory"},
       {"no_message", "`no_message`: status 7 and no message"},
       {"calls_null", "`calls_null`: TypeError: cannot call a null object"},
+      {"calls_itself", "`calls_itself`: RecursionError: functions call each other too deeply: no stack is left"},
       {"endless_array", "`endless_array` returned values nested deeper than 200"},
       {"long_array", "`long_array` returned a container of 1152921504606846976 items"},
       {"huge_tensor", "`huge_tensor` returned a tensor whose size is negative or overflows"},
@@ -247,6 +248,7 @@ TEST_CASE("ffi: misuse is an error that says what it was") {
     CAPTURE(isolated);
     Loaded p(RLDB_HOSTILE_OBJECTS, isolated);
     for (const auto& [name, message] : cases) CHECK(p.error(name, {shape}) == message);
+    CHECK(p.call("finds_itself", {shape}).is_null());
     // The session goes on.
     CHECK(p.error("no_message", {}) == "`no_message`: status 7 and no message");
   }

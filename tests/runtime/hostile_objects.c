@@ -160,3 +160,20 @@ FUNCTION(tensor_of_rank_million) {
   odd.tensor.ndim = 1000000;
   return 0;
 }
+FUNCTION(calls_itself) {
+  static TVMFFIObjectHandle again;
+  static volatile int code; /* what follows the call needs its frame */
+  if (!again && TVMFFIFunctionCreate(NULL, __tvm_ffi_calls_itself, NULL, &again) != 0) return -1;
+  UNUSED;
+  code = TVMFFIFunctionCall(again, (TVMFFIAny*)args, count, result);
+  return code;
+}
+FUNCTION(finds_itself) {
+  UNUSED;
+  static const char name[] = "finds_itself";
+  const TVMFFIByteArray key = {name, sizeof name - 1};
+  TVMFFIObjectHandle found = NULL;
+  if (count == 0) return give(result, kTVMFFINone, NULL);
+  if (TVMFFIFunctionGetGlobal(&key, &found) != 0 || !found) return -1;
+  return TVMFFIFunctionCall(found, NULL, 0, result);
+}

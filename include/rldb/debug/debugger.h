@@ -184,6 +184,8 @@ class Debugger {
   bool ask_at_end();
   // How often the run was changed (assign, skip, return_from, replace_kernel, revert_kernel).
   std::uint64_t changes() const;
+  // If the run has no history.
+  std::string why_no_history() const;
   // The function and the arguments that the run began with. Nullopt: no run, or it has no history and may have changed
   // them.
   std::string run_function() const;

@@ -59,7 +59,12 @@ struct Rerun {
   std::uint64_t times = 1;   // how often the place had been reached
   std::size_t compared = 0;  // names of the frame that both have
   std::vector<ValueDifference> differences;
+  // Changes by commands in the run before that are not in this one: "`skip` at time 7".
+  std::vector<std::string> left_out = {};
+  // The times of the others, there and here.
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> repeated = {};
 };
+// Values that were set are set again, where the run comes to the same place and has a tensor of the same type there.
 // Nullopt: diagnosed.
 std::optional<Rerun> rerun(Debugger& debugger, std::string label, std::span<const runtime::Value> args,
                            source::Diagnostics& out);

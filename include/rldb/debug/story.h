@@ -28,7 +28,8 @@ struct NameMoment {
 struct NameHistory {
   std::string name;
   std::vector<NameMoment> moments;
-  std::vector<std::string> notes;  // for a name that is no binding of the frame: how its value is found
+  // For a name that is no binding of the frame: how its value is found. For others: commands that have changed it.
+  std::vector<std::string> notes;
 };
 std::vector<std::string> lines_of(const NameHistory& history);
 
@@ -47,6 +48,7 @@ struct CauseStep {
   std::string file;     // of the binding; empty: not known
   std::uint32_t line = 0;
   std::vector<std::string> kernels;   // of an element: those that computed it
+  std::string command;                // of an element: what set it, instead of a kernel: "the command `set a[0] = 1`"
   std::optional<std::uint64_t> time;  // of an element: before the call that wrote it
   std::string iteration;              // of an element: the loop variables at its last write, `i = 3, k = 7`
   std::uint64_t writes = 0;           // of an element: how many writes of that call made it, the terms of a sum

@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "rldb/bytecode/debug_info.h"
 #include "rldb/runtime/workers.h"
 #include "rldb/session/session.h"
 #include "rldb/support/rank_board.h"
@@ -40,6 +41,8 @@ class ProcessGroup : public runtime::Workers {
   // ---- a run ----
   // Every rank begins each of its runs: what belongs to earlier ones is forgotten.
   void begin();
+  // The names of the run's places, where they are not those of the lowered text.
+  void set_names(bytecode::DebugInfo names) { names_ = std::move(names); }
   // Runs the function on this rank. Nullopt: it failed here, diagnosed; or in another rank, which tells why.
   std::optional<runtime::Value> run(Session& session, std::string_view function, std::span<const runtime::Value> args,
                                     Diagnostics& out);
@@ -62,6 +65,24 @@ class ProcessGroup : public runtime::Workers {
   // rank. False: an argument or the program cannot be sent, diagnosed.
   bool start_others(const std::string& executable, std::string_view function,
                     const std::vector<std::vector<runtime::Value>>& args, Diagnostics& out);
+  // The run that a debugger begins after that is rank 0's part of it. True for the first that asks, until `close_run`.
+  bool take_run() { return std::exchange(run_offered_, false); }
+  void close_run() { run_offered_ = false; }
+  // While a machine of that run executes: only then the others take part in a collective. Null: it is none.
+  class Together {
+   public:
+    explicit Together(ProcessGroup* group) : group_(group) {
+      if (group_) ++group_->together_;
+    }
+    ~Together() {
+      if (group_) --group_->together_;
+    }
+    Together(const Together&) = delete;
+    Together& operator=(const Together&) = delete;
+
+   private:
+    ProcessGroup* group_;
+  };
   // Of every other rank: runs what `start_others` sends, until rank 0 has ended.
   void serve(Session& session);
   // Rank 0 has ended: the others do too.
@@ -103,12 +124,14 @@ class ProcessGroup : public runtime::Workers {
   runtime::Result<support::Unit> send(std::size_t to, std::string bytes);
   void say(support::RankState state, const std::string& place);
   void begin(std::uint64_t run);
+  const bytecode::DebugInfo& names_of(const vm::Machine& m) const;
   void run_job(Session& session, const Job& job);
   std::optional<runtime::Value> run_on(vm::Machine& machine, Diagnostics& out);
 
   support::Ranks& ranks_;
   support::RankBoard* board_;
   std::size_t group_size_;
+  bytecode::DebugInfo names_;
   std::uint64_t run_ = 0;              // the number of this run
   std::uint64_t numbers_[2] = {0, 0};  // collectives of the group, and of all ranks, to which this rank has come
   std::map<Key, Contribution> contributions_;
@@ -122,7 +145,9 @@ class ProcessGroup : public runtime::Workers {
   std::vector<std::pair<std::size_t, std::string>> questions_;  // not yet answered
   std::string reason_;                                          // why another rank failed
   std::vector<Job> jobs_;
-  bool serving_ = false, over_ = false;   // the others serve rank 0; it has ended
+  bool serving_ = false, over_ = false;  // the others serve rank 0; it has ended
+  bool run_offered_ = false;
+  int together_ = 0;
   const vm::Machine* machine_ = nullptr;  // while it runs here
   bool told_elsewhere_ = false;           // another rank tells why the run failed
   std::vector<std::uint64_t> seen_;       // of the board, since when nobody has gone on

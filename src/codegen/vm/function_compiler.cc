@@ -150,7 +150,7 @@ Arg FunctionCompiler::value(const Expr* e) {
       return tuple(cast<Tuple>(e));
     case ExprKind::TupleGetItem: {
       const auto* get = cast<TupleGetItem>(e);
-      return emit_call(builtin::TupleGetItem, {value(get->tuple), builder_.integer(get->index)}, e->type);
+      return emit_call(builtin::TupleGetItem, {value(get->tuple), builder_.integer(get->index)}, nullptr);
     }
     case ExprKind::Call:
       return call(cast<Call>(e));
@@ -248,7 +248,7 @@ std::vector<Arg> FunctionCompiler::packed_arguments(const Expr* e) {
   if (!type) return {fail(e, "the arguments " + brief(e), "they are not a tuple")};
   Arg whole = value(e);
   for (std::size_t i = 0; i < type->fields.size(); ++i)
-    args.push_back(emit_call(builtin::TupleGetItem, {whole, builder_.integer(std::int64_t(i))}, type->fields[i]));
+    args.push_back(emit_call(builtin::TupleGetItem, {whole, builder_.integer(std::int64_t(i))}, nullptr));
   return args;
 }
 
@@ -302,7 +302,8 @@ Arg FunctionCompiler::call_global(const Call* c, const GlobalVar* g) {
       return fail(c, "the call " + brief(c),
                   fmt::format("`{}` takes {}, {} given", g->name, support::counted(relax->params.size(), "argument"),
                               c->args.size()));
-    return emit_call(g->name, values(c->args), c->type, FunctionKind::Bytecode);
+    // An empty tuple that it returns is a value like another; and a return to the void register fails in TVM.
+    return emit_call(g->name, values(c->args), nullptr, FunctionKind::Bytecode);
   }
   if (isa<PrimFunc>(f)) return emit_call(g->name, values(c->args), c->type);
   return fail(c, fmt::format("the call of `{}`", g->name),

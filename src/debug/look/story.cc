@@ -179,6 +179,9 @@ std::vector<CauseStep> Debugger::Impl::why(const Debugger& debugger, std::string
     }
   std::vector<CauseStep> steps;
   Why(finder, map, steps).tell(name, binding, depth, 0);
+  for (CauseStep& s : steps)
+    if (const auto changed = d.commands_on(s.name, index); !changed.empty())
+      s.remark = fmt::format("changed by the command {}", fmt::join(changed, ", "));
   return steps;
 }
 
@@ -186,8 +189,9 @@ namespace {
 
 // `, by matmul at time 12 (i = 3, k = 7; 8 writes)`.
 std::string writer_text(const CauseStep& s) {
-  if (s.kernels.empty()) return {};
-  std::string text = fmt::format(", by {}", fmt::join(s.kernels, " < "));
+  if (s.kernels.empty() && s.command.empty()) return {};
+  std::string text =
+      fmt::format(", by {}", s.command.empty() ? fmt::to_string(fmt::join(s.kernels, " < ")) : s.command);
   if (s.time) text += fmt::format(" at time {}", *s.time);
   const std::string count = s.writes > 1 ? support::counted(s.writes, "write") : "";
   if (s.iteration.empty() && count.empty()) return text;
@@ -266,13 +270,15 @@ NameHistory Debugger::when(std::string_view name, int frame, source::Diagnostics
     history.moments.push_back(std::move(moment));
   }
   if (history.moments.empty()) add_results_in_place(d, map, index, history);
+  for (const std::string& text : d.commands_on(name, index))
+    history.notes.push_back(fmt::format("{}: changed by the command {}", name, text));
   if (!history.moments.empty()) return history;
   ValueFinder finder(d, d.run->machine(), map, index, d.part, true);
   auto value = finder.find(name);
-  if (value.ok())
+  if (value.ok() && history.notes.empty())
     history.notes =
         finder.notes().empty() ? std::vector{fmt::format("{}: not a binding of this frame", name)} : finder.notes();
-  else
+  else if (!value.ok())
     out.add({}, source::message(diag::RunFailed, value.error().message));
   return history;
 }

@@ -99,6 +99,8 @@ class Follower {
 
  private:
   void list_held_in(const Value& value, ValuePath path, const std::string& name);
+  bool find_command(const CommandMoment& command, const MemoryRange& range);
+  void forget_set(std::size_t interval, std::size_t& next, std::uint64_t until);
   bool find_later(const WriteHistory& then, const Writers::Found& found, const MemoryRange& range);
   void see(const CallMoment& call);
   bool is_marked(const Touch& t) const { return marked_.overlaps(t.memory, t.begin, t.end); }
@@ -123,6 +125,7 @@ class Follower {
   MemorySet marked_;  // by the memory of the present interval
   std::size_t interval_ = 0;
   std::uint64_t since_ = 0;
+  std::uint64_t commands_since_ = 0;  // later than that, if a command gave the element its value
 };
 
 bool Follower::begin(const ElementTarget& target, std::uint64_t time, const ValuePath& path) {
@@ -135,10 +138,13 @@ bool Follower::begin(const ElementTarget& target, std::uint64_t time, const Valu
   range->end = range->begin + width;
   const Writers::Found found = writers.last(*range, time);
   if (found.end == WriteHistory::End::Created) return false;
-  const bool written = found.end == WriteHistory::End::Chosen;
-  if (written) {
+  if (found.end == WriteHistory::End::Chosen) {
     out_.written_at = found.writer.call.time;
     out_.written_by = found.writer.callee;
+  } else if (found.end == WriteHistory::End::Command) {
+    out_.written_at = found.command.time;
+    out_.written_by = found.command.text;
+    return find_command(found.command, *range);
   }
   return find_later(writers.history(), found, *range);
 }
@@ -165,10 +171,39 @@ bool Follower::find_later(const WriteHistory& then, const Writers::Found& found,
   return memory != nullptr;
 }
 
+// The same command there.
+bool Follower::find_command(const CommandMoment& command, const MemoryRange& range) {
+  // An interval that begins at that time does not have it, but the one before.
+  for (std::size_t i = history_.back_to(command.time - std::min<std::uint64_t>(command.time, 1)); i-- > 0;)
+    for (const CommandMoment& c : history_.commands(i)) {
+      if (c.time != command.time || c.text != command.text) continue;
+      interval_ = i;
+      since_ = command.time;
+      commands_since_ = command.time + 1;
+      marked_.forget(c.memory);  // of several with that text, the last one
+      marked_.add(c.memory, range.begin, range.end);
+    }
+  return !marked_.empty();
+}
+
+// Bytes that commands have set before a time do not depend on the element any more. `next`: of those of the interval.
+void Follower::forget_set(std::size_t interval, std::size_t& next, std::uint64_t until) {
+  const std::vector<CommandMoment>& commands = history_.commands(interval);
+  for (; next < commands.size() && commands[next].time <= until; ++next) {
+    const CommandMoment& c = commands[next];
+    if (c.time < std::max(since_, commands_since_)) continue;
+    for (const auto& [begin, end] : c.bytes) marked_.remove(c.memory, begin, end);
+  }
+}
+
 void Follower::follow() {
   for (std::size_t i = interval_;; --i) {
-    for (const CallMoment& call : history_.calls(i))
+    std::size_t command = 0;
+    for (const CallMoment& call : history_.calls(i)) {
+      forget_set(i, command, call.time);
       if (call.time >= since_ && !marked_.empty()) see(call);
+    }
+    forget_set(i, command, Run::kForever);
     if (i == 0 || marked_.empty()) break;
     MemorySet next;
     for (const void* memory : marked_.memories())

@@ -84,10 +84,17 @@ RangeWrite CallWrites::row_of(const CallMoment& call) const {
   return row;
 }
 
+// `[4]`: where the tensor is in an argument that is a tuple.
+std::string CallWrites::fields_of(const vm::Machine& m, const CallMoment& call, const Touch& touch) const {
+  const bytecode::Instruction i = run_.code().executable().instruction(call.pc);
+  const Value* whole = touch.arg < 0 ? nullptr : m.read_register(call.frame, i.arg(std::size_t(touch.arg)).reg());
+  return whole && whole->is(ValueKind::Tuple) ? fields_text(*whole, touch.part) : std::string();
+}
+
 // `b[0:4]`: the elements of the tensor from one byte to another.
 std::string CallWrites::shown(const CallMoment& call, const Touch& touch, const Tensor& t, std::int64_t begin,
-                              std::int64_t end) const {
-  std::string name = name_of_argument(run_.code(), call, touch.arg, true);
+                              std::int64_t end, std::string_view fields) const {
+  std::string name = name_of_argument(run_.code(), call, touch.arg, true).append(fields);
   if (run_.code().function_of(call.pc) != function_)
     name = fmt::format("{}:{}", run_.code().function_name(call.pc), name);
   const std::int64_t width = std::int64_t(t.dtype().bytes()), base = std::int64_t(t.byte_offset());
@@ -113,6 +120,27 @@ std::vector<RangeWrite> CallWrites::of(const CallMoment& call, const Storage* me
   if (run_.is_kernel_call(call.pc))
     if (auto rows = kernel(call, memory)) return *std::move(rows);
   return other(call, memory);
+}
+
+std::optional<RangeWrite> CallWrites::of(const CommandMoment& command) const {
+  RangeWrite row;
+  row.begin = -1;
+  for (const auto& [begin, end] : command.bytes)
+    for (const auto& part : ranges_.parts) {
+      const std::int64_t first = std::max(begin, part.first), last = std::min(end, part.second);
+      if (first >= last) continue;
+      row.begin = row.begin < 0 ? first : std::min(row.begin, first);
+      row.end = std::max(row.end, last);
+    }
+  if (row.begin < 0) return std::nullopt;
+  row.time = command.time;
+  row.callee = command.text;
+  row.name = command.target;
+  if (command.function != function_)
+    row.name = fmt::format(
+        "{}:{}", run_.code().function_name(run_.code().executable().functions[std::size_t(command.function)].start),
+        row.name);
+  return row;
 }
 
 // Nullopt: its TensorIR is not known.
@@ -244,7 +272,7 @@ std::vector<RangeWrite> CallWrites::other(const CallMoment& call, const Storage*
     } else {
       row.remark = "the bytes that it changed";
     }
-    row.name = shown(call, t, old.as_tensor(), row.begin, row.end);
+    row.name = shown(call, t, old.as_tensor(), row.begin, row.end, fields_of(before->machine, call, t));
     rows.push_back(row);
     break;
   }

@@ -24,6 +24,8 @@ class CallWrites {
 
   // `memory`: of the bytes, in the interval of the call.
   std::vector<RangeWrite> of(const CallMoment& call, const runtime::Storage* memory);
+  // Nullopt: it set none of these bytes.
+  std::optional<RangeWrite> of(const CommandMoment& command) const;
 
  private:
   struct Group;
@@ -35,7 +37,8 @@ class CallWrites {
                                          const runtime::Tensor& t, std::vector<Group>& groups) const;
   bool touches(const Touch& t, const runtime::Storage* memory) const;
   std::string shown(const CallMoment& call, const Touch& touch, const runtime::Tensor& t, std::int64_t begin,
-                    std::int64_t end) const;
+                    std::int64_t end, std::string_view fields = {}) const;
+  std::string fields_of(const vm::Machine& m, const CallMoment& call, const Touch& touch) const;
 
   const Run& run_;
   Writers& writers_;

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "debug/look/element.h"
 #include "debug/provenance/names.h"
@@ -69,13 +68,6 @@ void add_remark(CauseStep& step, std::string_view text) {
   step.remark += text;
 }
 
-// Empty: it cannot be read.
-std::string element_bytes(const Tensor& t, std::int64_t position) {
-  if (!runtime::read_back(*t.storage()).ok()) return {};
-  const std::size_t width = t.dtype().bytes();
-  return std::string(reinterpret_cast<const char*>(t.peek()) + std::size_t(position) * width, width);
-}
-
 }  // namespace
 
 CauseStep element_step(std::string_view name, const Tensor& t, const std::vector<std::int64_t>& positions,
@@ -116,7 +108,7 @@ bool WhyMemory::tell(std::string_view name, const ValuePath& path, const Tensor&
   const std::int64_t width = std::int64_t(t.dtype().bytes());
   range->begin += position * width;
   range->end = range->begin + width;
-  Question q{element_step(name, t, {position}, 0), *range, time_, element_bytes(t, position), {}};
+  Question q{element_step(name, t, {position}, 0), *range, time_, {}};
   q.argument = argument_of(run_.machine(), t, position, name, 1);
   q.chosen = chosen_at(path);
   answer(std::move(q), depth, 0);
@@ -143,6 +135,10 @@ void WhyMemory::answer(Question q, int left, std::size_t depth) {
                                    p.writer.prevented));
   if (found.end != WriteHistory::End::Chosen) {
     if (found.end == WriteHistory::End::Created) q.step.problem = "nothing has written it since its memory was made";
+    if (found.end == WriteHistory::End::Command) {
+      q.step.command = found.command.text;
+      q.step.time = found.command.time;
+    }
     if (found.end == WriteHistory::End::Lost) q.step.problem = "the run has no history of this memory";
     const std::optional<LateValue> late = q.late;
     add({std::move(q.step), late});
@@ -150,10 +146,6 @@ void WhyMemory::answer(Question q, int left, std::size_t depth) {
     add_passed(found.passed, depth, causes);
     add_decisions(q.chosen, depth, causes);
     return follow(std::move(causes), left, depth);
-  }
-  if (run_.changes().any_in(found.writer.call.time, q.time) && !still_holds(found.writer, range, q)) {
-    q.step.problem = "it was changed by a command since a call wrote it";
-    return add({std::move(q.step), std::move(q.late)});
   }
   describe(found.writer, q.step);
   add({std::move(q.step), std::move(q.late)});
@@ -287,19 +279,6 @@ std::optional<CauseStep> WhyMemory::argument_of(const vm::Machine& m, const Tens
   return std::nullopt;
 }
 
-// Whether the bytes after the call are those that were asked about: `set` writes too, without a call.
-bool WhyMemory::still_holds(const Writer& w, const MemoryRange& range, const Question& q) const {
-  if (q.bytes.empty()) return true;
-  const auto after = run_.machine_at(w.call.time + 1);
-  if (!after || after->frames().size() <= w.call.frame) return true;
-  const auto touch = std::find_if(w.call.args.begin(), w.call.args.end(), [&](const Touch& t) {
-    return t.memory == range.memory && t.begin < range.end && range.begin < t.end;
-  });
-  const Value v = touch == w.call.args.end() ? Value() : Writers::argument(run_, *after, w.call, *touch);
-  if (!v.is(ValueKind::Tensor)) return true;
-  return std::memcmp(v.as_tensor().storage()->peek() + range.begin, q.bytes.data(), q.bytes.size()) == 0;
-}
-
 void WhyMemory::describe(const Writer& w, CauseStep& step) const {
   step.kernels = {w.callee};
   step.problem = w.problem;
@@ -320,8 +299,7 @@ std::string WhyMemory::name_of(const Writer& w, const Touch& touch) const {
 }
 
 WhyMemory::Given WhyMemory::given(const Writer& w, const Touch& touch, std::size_t interval) {
-  // Where a command has changed the run, the contents are needed to say whether a call or the command wrote them.
-  if (Value v = writers_.contents(w, touch, interval, !run_.changes().empty()); !v.is_null()) return {std::move(v), {}};
+  if (Value v = writers_.contents(w, touch, interval); !v.is_null()) return {std::move(v), {}};
   return {Writers::argument(run_, w.before->machine, w.call, touch), LateValue{w.call, touch, {}}};
 }
 
@@ -367,7 +345,6 @@ std::vector<WhyMemory::Cause> WhyMemory::causes_of(const Writer& w, const Memory
     q.step = std::move(step);
     q.range = {range.interval, touch->memory, at, at + width};
     q.time = w.call.time;
-    if (!given.late) q.bytes = element_bytes(t, g.positions[0]);
     q.argument = argument_of(w.before->machine, t, g.positions[0], name, depth + 2, !given.late);
     q.late = std::move(given.late);
     causes.push_back(std::move(q));

@@ -38,7 +38,6 @@ class WhyMemory {
     CauseStep step;
     MemoryRange range;
     std::uint64_t time = 0;
-    std::string bytes;                   // what they held; empty: not known
     std::optional<CauseStep> argument;   // told if no call wrote them: the argument in whose memory they are
     std::optional<LateValue> late = {};  // the value of the step, which is read at the end
     std::vector<Decision> chosen = {};   // that the name stands for this memory
@@ -55,7 +54,6 @@ class WhyMemory {
   // In the memory of the outermost function's parameters, if it has another name there.
   std::optional<CauseStep> argument_of(const vm::Machine& m, const runtime::Tensor& element, std::int64_t position,
                                        std::string_view known_as, std::size_t depth, bool known = true) const;
-  bool still_holds(const Writer& w, const MemoryRange& range, const Question& q) const;
   void describe(const Writer& w, CauseStep& step) const;
   std::vector<Cause> causes_of(const Writer& w, const MemoryRange& range, std::size_t depth);
   std::vector<Decision> chosen_at(const ValuePath& path);

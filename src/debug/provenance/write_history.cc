@@ -1,6 +1,8 @@
 // WriteHistory: intervals between checkpoints, executed again and kept as lists of calls.
 #include "debug/provenance/write_history.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "debug/run/skim.h"
@@ -54,6 +56,26 @@ bool overlaps(const Touch& t, const MemoryRange& r) {
   return t.memory == r.memory && t.begin < r.end && r.begin < t.end;
 }
 
+// Those given at the machine's time.
+void add_commands(const Run& run, const vm::Machine& m, std::vector<CommandMoment>& commands) {
+  for (const Change& c : run.changes().list()) {
+    if (c.time != m.instructions() || !c.writes || !m.running()) continue;
+    const Value* v = m.read_register(c.writes->frame, c.writes->reg);
+    if (!v || !v->is(ValueKind::Tensor)) continue;
+    const Tensor& t = v->as_tensor();
+    const std::int64_t base = std::int64_t(t.byte_offset());
+    CommandMoment moment{c.time,
+                         c.said.target,
+                         fmt::format("the command `{}`", c.said.command),
+                         m.frames()[c.writes->frame].function,
+                         t.storage().get(),
+                         c.writes->bytes};
+    if (moment.bytes.empty()) moment.bytes.emplace_back(0, std::int64_t(t.byte_size()));
+    for (auto& [begin, end] : moment.bytes) begin += base, end += base;
+    commands.push_back(std::move(moment));
+  }
+}
+
 // Notes calls as they are about to be made, and what the last one returned.
 class Notes {
  public:
@@ -98,6 +120,12 @@ class Notes {
 };
 
 }  // namespace
+
+bool CommandMoment::overlaps(const MemoryRange& range) const {
+  return memory == range.memory && std::any_of(bytes.begin(), bytes.end(), [&](const auto& part) {
+           return part.first < range.end && range.begin < part.second;
+         });
+}
 
 std::vector<Touch> memory_in(const Value& v, int arg) {
   std::vector<Touch> found;
@@ -144,26 +172,33 @@ bool WriteHistory::have(std::size_t interval) {
         calls.set(pc);
         if (pc + 1 < count) calls.set(pc + 1);
       }
-    Interval next{0, end, {}, {}, {}, {}};
+    for (const Change& c : run_.changes().list())
+      if (c.writes && c.pc >= 0) calls.set(c.pc);
+    Interval next{0, end, {}, {}, {}, {}, {}};
     Notes notes(next.calls, next.entered);
     const auto begun = [&](const vm::Machine& m) {
       next.begin = m.instructions();
       each_register(m, [&](const ValuePath& path, const Storage* s) { next.at_begin.try_emplace(s, path); });
+      if (next.begin == 0 && end > 0) add_commands(run_, m, next.commands);  // else the interval before has them
     };
     const auto ended = [&](const vm::Machine& m) {
       notes.finish(m);
       each_register(m, [&](const ValuePath& path, const Storage* s) { next.at_end.emplace_back(path, s); });
+      add_commands(run_, m, next.commands);
     };
     // A call that a command left out was not made.
     const auto left_out = [&](std::uint64_t time) {
       const std::vector<Change>& changes = run_.changes().list();
       return std::any_of(changes.begin(), changes.end(), [&](const Change& c) { return c.moves && c.time == time; });
     };
-    const auto seen = [&](const vm::Machine& m) { left_out(m.instructions()) ? notes.finish(m) : notes.see(m); };
+    const auto seen = [&](const vm::Machine& m) {
+      left_out(m.instructions()) ? notes.finish(m) : notes.see(m);
+      if (m.instructions() > next.begin) add_commands(run_, m, next.commands);
+    };
     const SkimEnd skimmed = skim_before(run_, end, calls, begun, seen, ended);
     if (skimmed == SkimEnd::Interrupted) abandon_question();
     if (skimmed == SkimEnd::Refused) {
-      next = {0, end, {}, {}, {}, {}};
+      next = {0, end, {}, {}, {}, {}, {}};
       notes.restart();
       const Run::Seek replayed = run_.replay_before(end, calls, begun, seen, ended);
       if (replayed == Run::Seek::Interrupted) abandon_question();
@@ -196,12 +231,22 @@ std::optional<std::size_t> WriteHistory::follow(MemoryRange& range) {
   return std::nullopt;
 }
 
-WriteHistory::End WriteHistory::before(MemoryRange& range, std::uint64_t time, const Choose& f) {
+WriteHistory::End WriteHistory::before(MemoryRange& range, std::uint64_t time, const Choose& f,
+                                       const ChooseCommand& command) {
   for (;;) {
     if (!have(range.interval)) return End::Lost;
     const std::vector<CallMoment>& calls = intervals_[range.interval].calls;
+    const std::vector<CommandMoment>& commands = intervals_[range.interval].commands;
+    std::size_t left = commands.size();
+    // Those after a call; a command is given before the call at its time.
+    const auto given_after = [&](std::optional<std::uint64_t> call) {
+      for (; left > 0 && (!call || commands[left - 1].time > *call); --left)
+        if (const CommandMoment& c = commands[left - 1]; c.time <= time && c.overlaps(range) && command(c)) return true;
+      return false;
+    };
     for (std::size_t i = calls.size(); i-- > 0;) {
       if (calls[i].time >= time) continue;
+      if (given_after(calls[i].time)) return End::Command;
       const auto touches = [&](const Touch& t) { return overlaps(t, range); };
       const bool given = std::any_of(calls[i].args.begin(), calls[i].args.end(),
                                      [&](const Touch& t) { return t.memory == range.memory; });
@@ -212,6 +257,7 @@ WriteHistory::End WriteHistory::before(MemoryRange& range, std::uint64_t time, c
       if (concerned && f(calls[i], range)) return End::Chosen;
       if (made) return End::Created;
     }
+    if (given_after(std::nullopt)) return End::Command;
     if (intervals_[range.interval].begin == 0) return End::Start;
     if (!follow(range)) return End::Lost;
   }

@@ -10,6 +10,8 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "debug/run/run.h"
@@ -53,6 +55,16 @@ struct MemoryRange {
   std::int64_t begin = 0, end = 0;
 };
 
+// A command that set elements of a tensor.
+struct CommandMoment {
+  std::uint64_t time = 0;       // before the next instruction
+  std::string target, text;     // "a[7]", "the command `set a[7] = 5`"
+  FunctionIndex function = -1;  // of the frame
+  const runtime::Storage* memory = nullptr;
+  std::vector<std::pair<std::int64_t, std::int64_t>> bytes;  // of the storage
+  bool overlaps(const MemoryRange& range) const;
+};
+
 class WriteHistory {
  public:
   // `time`: at which the first question is asked.
@@ -62,10 +74,12 @@ class WriteHistory {
   std::optional<MemoryRange> now(const ValuePath& path, const runtime::Tensor& t);
 
   // Calls that were given or returned memory which overlaps the range, before a time, the latest first, until `f`
-  // returns true, or until the memory was created. `range` follows the memory into earlier intervals.
-  enum class End : std::uint8_t { Chosen, Created, Start, Lost };
+  // returns true, or until the memory was created. `range` follows the memory into earlier intervals. Commands that set
+  // some of it come in between; `command` returns true: the search ends there.
+  enum class End : std::uint8_t { Chosen, Command, Created, Start, Lost };
   using Choose = std::function<bool(const CallMoment&, const MemoryRange&)>;
-  End before(MemoryRange& range, std::uint64_t time, const Choose& f);
+  using ChooseCommand = std::function<bool(const CommandMoment&)>;
+  End before(MemoryRange& range, std::uint64_t time, const Choose& f, const ChooseCommand& command);
 
   // ---- activations of functions, each known by the time at which it was called ----
   struct FoundCall {
@@ -89,6 +103,7 @@ class WriteHistory {
   // Executes the intervals back to the one that holds a time; how many there are. 0: no history.
   std::size_t back_to(std::uint64_t time);
   const std::vector<CallMoment>& calls(std::size_t interval) const { return intervals_[interval].calls; }
+  const std::vector<CommandMoment>& commands(std::size_t interval) const { return intervals_[interval].commands; }
   std::uint64_t begin_of(std::size_t interval) const { return intervals_[interval].begin; }
   // The interval in which a moment lies, of those executed.
   std::size_t interval_at(std::uint64_t time) const;
@@ -112,6 +127,7 @@ class WriteHistory {
     std::vector<std::pair<ValuePath, const runtime::Storage*>> at_end;
     std::vector<CallMoment> calls;
     std::vector<EnterMoment> entered;
+    std::vector<CommandMoment> commands;  // behind its begin, up to its end
   };
   bool have(std::size_t interval);  // executes it if need be
   // Shows `f` the intervals back to a time, until it returns true.

@@ -68,17 +68,23 @@ Writers::Found Writers::last(MemoryRange& range, std::uint64_t time) {
     MemoryRange range;
   };
   std::optional<Quiet> quiet;  // the latest that was given the bytes and left them as they were
-  found.end = history_.before(range, time, [&](const CallMoment& call, const MemoryRange& r) {
-    Writer w;
-    bool unchanged = false;
-    if (wrote(call, r, w, unchanged)) {
-      found.writer = std::move(w);
-      return true;
-    }
-    if (!w.prevented.empty() && found.passed.size() < kMostPassed) found.passed.push_back({std::move(w), r});
-    if (unchanged && !quiet) quiet = Quiet{call, r};
-    return false;
-  });
+  found.end = history_.before(
+      range, time,
+      [&](const CallMoment& call, const MemoryRange& r) {
+        Writer w;
+        bool unchanged = false;
+        if (wrote(call, r, w, unchanged)) {
+          found.writer = std::move(w);
+          return true;
+        }
+        if (!w.prevented.empty() && found.passed.size() < kMostPassed) found.passed.push_back({std::move(w), r});
+        if (unchanged && !quiet) quiet = Quiet{call, r};
+        return false;
+      },
+      [&](const CommandMoment& c) {
+        found.command = c;
+        return true;
+      });
   if (!quiet) return found;
   const bytecode::Executable& exe = run_.code().executable();
   const std::string& name = exe.functions[std::size_t(exe.instruction(quiet->call.pc).callee)].name;
@@ -304,7 +310,7 @@ std::optional<bool> Writers::known_wrote(const Touch& given, const MemoryRange& 
   return known->writes;
 }
 
-Value Writers::contents(const Writer& w, const Touch& touch, std::size_t interval, bool again) {
+Value Writers::contents(const Writer& w, const Touch& touch, std::size_t interval) {
   Value v = argument(run_, w.before->machine, w.call, touch);
   if (!v.is(ValueKind::Tensor) || !w.before->unknown.contains(v.as_tensor().storage().get())) return v;
   // Memory that nothing has written since still has them.
@@ -318,11 +324,7 @@ Value Writers::contents(const Writer& w, const Touch& touch, std::size_t interva
                                                       : nullptr;
     if (storage) return Value(support::make_ref<Tensor>(storage, t.byte_offset(), t.shape(), t.dtype()));
   }
-  if (!again) return Value();
-  // Where a run did not fit once it does not fit for the next element; earlier it may.
-  const auto whole = w.call.time < no_whole_from_ ? moments_.at(w.call.time, true) : nullptr;
-  if (!whole) no_whole_from_ = std::min(no_whole_from_, w.call.time);
-  return whole ? argument(run_, whole->machine, w.call, touch) : Value();
+  return Value();
 }
 
 }  // namespace rldb::debug

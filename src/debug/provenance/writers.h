@@ -39,7 +39,8 @@ class Writers {
 
   struct Found {
     WriteHistory::End end = WriteHistory::End::Lost;
-    Writer writer;  // if Chosen
+    Writer writer;          // if Chosen
+    CommandMoment command;  // if Command
     // A packed function that was given the bytes after that and left them as they were: it may have written the same.
     std::string unchanged_by;
     std::uint64_t unchanged_at = 0;
@@ -57,9 +58,8 @@ class Writers {
   // Whether it is an allocation in that memory which clears it.
   bool clears(const CallMoment& call, const MemoryRange& range) const;
 
-  // An argument of a call with the contents that it had before it: a tensor. Null: they are not at hand; with `again`:
-  // the run cannot be executed again up to there.
-  runtime::Value contents(const Writer& w, const Touch& touch, std::size_t interval, bool again);
+  // An argument of a call with the contents that it had before it: a tensor. Null: they are not at hand.
+  runtime::Value contents(const Writer& w, const Touch& touch, std::size_t interval);
   // The same, whatever its contents are.
   static runtime::Value argument(const Run& run, const vm::Machine& m, const CallMoment& call, const Touch& touch);
 
@@ -79,7 +79,6 @@ class Writers {
   Moments moments_;
   WriteHistory history_;
   std::uint64_t time_;
-  std::uint64_t no_whole_from_ = Run::kForever;  // the first time whose contents could not be made again
 };
 
 }  // namespace rldb::debug

@@ -255,9 +255,7 @@ std::optional<RangeWrites> writes_to_parts(Debugger& debugger, std::string_view 
     ++asked;
     note(part, writes->incomplete);
     for (RangeWrite& w : writes->rows) {
-      // Calls are given the whole value.
-      const std::string_view rest = w.name.starts_with(target) ? std::string_view(w.name).substr(target.size()) : "x";
-      if (rest.empty() || rest.front() == '[') w.name = part + std::string(rest);
+      if (w.name == target) w.name = part;  // a call returned the whole value
       all.rows.push_back(std::move(w));
     }
   }
@@ -292,11 +290,17 @@ std::optional<RangeWrites> writes_to(Debugger& debugger, std::string_view target
   MemoryRange range{0, memory, asked->ranges.begin(), asked->ranges.end()};
   Moments moments(*d.run);
   CallWrites calls(*d.run, writers, moments, asked->ranges, each, asker_at(*d.run, asked->path.frame).function);
-  const WriteHistory::End end = history.before(range, asked->time, [&](const CallMoment& call, const MemoryRange& r) {
-    std::vector<RangeWrite> rows = calls.of(call, r.memory);
-    std::move(rows.rbegin(), rows.rend(), std::back_inserter(writes.rows));
-    return false;
-  });
+  const WriteHistory::End end = history.before(
+      range, asked->time,
+      [&](const CallMoment& call, const MemoryRange& r) {
+        std::vector<RangeWrite> rows = calls.of(call, r.memory);
+        std::move(rows.rbegin(), rows.rend(), std::back_inserter(writes.rows));
+        return false;
+      },
+      [&](const CommandMoment& command) {
+        if (auto row = calls.of(command)) writes.rows.push_back(*std::move(row));
+        return false;
+      });
   std::reverse(writes.rows.begin(), writes.rows.end());
   if (end == WriteHistory::End::Lost) writes.incomplete = "before that the run has no history of this memory";
   return writes;

@@ -1,5 +1,7 @@
 #include "debug/run/change.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace rldb::debug {
@@ -15,6 +17,14 @@ std::optional<vm::Outcome> Changes::apply(vm::Machine& m, std::uint64_t until) c
     if (auto ended = c.apply(m)) return ended;
   }
   return std::nullopt;
+}
+
+std::string Changes::commands_at(std::uint64_t time) const {
+  std::vector<std::string> all;
+  for (const Change& c : list_)
+    if (c.time == time && !c.moves && !c.said.command.empty()) all.push_back(fmt::format("`{}`", c.said.command));
+  if (all.empty()) return {};
+  return fmt::format("the command{} {}", all.size() == 1 ? "" : "s", fmt::join(all, ", "));
 }
 
 bool Changes::moves_at(std::uint64_t time) const {

@@ -6,6 +6,8 @@
 
 #include <functional>
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "rldb/vm/machine.h"
@@ -17,18 +19,27 @@ struct Change {
   bool moves = false;  // replaces the instruction at that time: time advances by one
   // Applied to the run's machine and to each copy that passes. An outcome: it ends the run.
   std::function<std::optional<vm::Outcome>(vm::Machine&)> apply;
-  // The register whose tensor it writes to; none: it writes to no tensor.
-  struct Register {
+  // The tensor that it writes to; none: it writes to no tensor.
+  struct Target {
     std::size_t frame = 0;
     bytecode::RegName reg = 0;
+    std::vector<std::pair<std::int64_t, std::int64_t>> bytes = {};  // of the tensor, ascending; empty: all
   };
-  std::optional<Register> writes = {};
+  std::optional<Target> writes = {};
+  // The user's words: `a[7]`, `set a[7] = 5`. Empty: no value was set.
+  struct Said {
+    std::string target, command;
+  };
+  Said said = {};
+  bytecode::Pc pc = -1;  // the next instruction at that time
 };
 
 class Changes {
  public:
   bool empty() const { return list_.empty(); }
   void add(Change change);  // discards the later ones
+  // Those at a time that set a value: "the command `set n = 5`"; empty: there are none.
+  std::string commands_at(std::uint64_t time) const;
   // Applies those at the machine's time; the ones that move only if it is to continue to `until`.
   std::optional<vm::Outcome> apply(vm::Machine& m, std::uint64_t until) const;
   const std::vector<Change>& list() const { return list_; }

@@ -69,6 +69,20 @@ runtime::Result<Value> in_form_of(const Value& now, const Value& wanted) {
   return Value(std::move(shaped));
 }
 
+// Of elements, in ascending order; neighbours are one part.
+std::vector<std::pair<std::int64_t, std::int64_t>> bytes_of(std::vector<std::int64_t> positions, std::size_t width) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> parts;
+  std::sort(positions.begin(), positions.end());
+  for (const std::int64_t p : positions) {
+    const std::int64_t begin = p * std::int64_t(width), end = begin + std::int64_t(width);
+    if (!parts.empty() && parts.back().second >= begin)
+      parts.back().second = end;
+    else
+      parts.emplace_back(begin, end);
+  }
+  return parts;
+}
+
 // Its memory is shared with a checkpoint, and there is none for a copy: the run ends with the change that was asked
 // for.
 Outcome out_of_memory() {
@@ -89,8 +103,22 @@ const UserVariable* Debugger::Impl::live_variable(std::string_view name, std::si
   return best;
 }
 
+std::vector<std::string> Debugger::Impl::commands_on(std::string_view name, std::size_t frame) const {
+  const vm::Frame& f = run->machine().frames()[frame];
+  std::vector<std::string> texts;
+  for (const Change& c : run->changes().list()) {
+    if (!c.writes || c.writes->frame != frame || c.time < f.entered || c.time > run->time()) continue;
+    const auto& all = run->code().variables(f.function);
+    if (std::any_of(all.begin(), all.end(), [&](const UserVariable& v) {
+          return v.name == name && v.range->reg == c.writes->reg && c.pc >= v.begin && c.pc < v.range->end;
+        }))
+      texts.push_back(fmt::format("`{}` at time {}", c.said.command, c.time));
+  }
+  return texts;
+}
+
 std::optional<std::string> Debugger::Impl::assign_register(std::string_view name, Value value, std::size_t frame,
-                                                           source::Diagnostics& out) {
+                                                           const Change::Said& said, source::Diagnostics& out) {
   const UserVariable* v = live_variable(name, frame);
   const RegName reg = v->range->reg;
   const Value* now = run->machine().read_register(frame, reg);
@@ -118,12 +146,13 @@ std::optional<std::string> Debugger::Impl::assign_register(std::string_view name
         if (auto copy = runtime::copy_of(kept); copy.ok()) m.write_register(frame, reg, std::move(copy).value());
         return std::nullopt;
       },
-      Change::Register{frame, reg});
+      Change::Target{frame, reg}, said);
   return fmt::format("{} = {}", name, runtime::format_brief(fits));
 }
 
 std::optional<std::string> Debugger::Impl::assign_elements(std::string_view name, std::string_view subscript,
-                                                           Value value, std::size_t frame, source::Diagnostics& out) {
+                                                           Value value, std::size_t frame, const Change::Said& said,
+                                                           source::Diagnostics& out) {
   const UserVariable* v = live_variable(name, frame);
   const RegName reg = v->range->reg;
   const Value* now = run->machine().read_register(frame, reg);
@@ -154,12 +183,12 @@ std::optional<std::string> Debugger::Impl::assign_elements(std::string_view name
           std::memcpy(t.data() + std::size_t(at[i]) * width, kept.as_tensor().peek() + (fills ? 0 : i * width), width);
         return std::nullopt;
       },
-      Change::Register{frame, reg});
+      Change::Target{frame, reg, bytes_of(*chosen, dtype.bytes())}, said);
   return fmt::format("{}{}: {} set", name, subscript, support::counted(chosen->size(), "element"));
 }
 
 std::optional<std::string> Debugger::Impl::assign_slot(std::int64_t slot, const Value& value, std::size_t frame,
-                                                       source::Diagnostics& out) {
+                                                       const Change::Said& said, source::Diagnostics& out) {
   const std::vector<SlotInfo> slots = heap(run->machine(), run->code(), frame);
   if (slot < 0 || std::size_t(slot) >= slots.size())
     return refuse(out, fmt::format("slot {}", slot), "the frame has no such slot");
@@ -168,10 +197,13 @@ std::optional<std::string> Debugger::Impl::assign_slot(std::int64_t slot, const 
     return refuse(out, fmt::format("slot {}", slot),
                   fmt::format("it holds an integer, the value is a {}", kind_text(value)));
   const std::int64_t integer = number->as_int();
-  run->change(false, [frame, slot, integer](Machine& m) -> std::optional<Outcome> {
-    m.write_slot(frame, std::size_t(slot), integer);
-    return std::nullopt;
-  });
+  run->change(
+      false,
+      [frame, slot, integer](Machine& m) -> std::optional<Outcome> {
+        m.write_slot(frame, std::size_t(slot), integer);
+        return std::nullopt;
+      },
+      {}, said);
   const SlotInfo& s = slots[std::size_t(slot)];
   // Values already computed from it are not recomputed.
   std::vector<std::string> derived;
@@ -195,21 +227,22 @@ std::optional<std::string> Debugger::assign(std::string_view target, std::string
     return refuse(out, target, "a kernel is being stepped; its call is made again when it is left");
   auto value = evaluate(expression, frame, out);
   if (!value) return std::nullopt;
+  const Change::Said said{std::string(target), fmt::format("set {} = {}", target, expression)};
   constexpr std::string_view kSlot = "slot ";
   if (target.starts_with(kSlot)) {
     const auto slot = expression::evaluate_text(target.substr(kSlot.size()), nullptr);
-    return d.assign_slot(slot.ok() && slot->is(ValueKind::Int) ? slot->as_int() : -1, *value, index, out);
+    return d.assign_slot(slot.ok() && slot->is(ValueKind::Int) ? slot->as_int() : -1, *value, index, said, out);
   }
   const auto [name, subscript] = expression::split_target(target);
   if (d.live_variable(name, index)) {
-    auto done = subscript.empty() ? d.assign_register(name, *std::move(value), index, out)
-                                  : d.assign_elements(name, subscript, *std::move(value), index, out);
+    auto done = subscript.empty() ? d.assign_register(name, *std::move(value), index, said, out)
+                                  : d.assign_elements(name, subscript, *std::move(value), index, said, out);
     if (done) d.report(d.last.kind);
     return done;
   }
   if (subscript.empty())
     for (const SlotInfo& s : d.heap(d.run->machine(), d.run->code(), index))
-      if (s.expression == name) return d.assign_slot(s.slot, *value, index, out);
+      if (s.expression == name) return d.assign_slot(s.slot, *value, index, said, out);
   source::Diagnostics unused;
   if (evaluate(name, frame, unused)) return refuse(out, target, "no register of the frame holds it");
   if (ValueFinder(d, d.run->machine(), d.run->code(), index, d.part, false).binding_of(name) >= 0)
@@ -245,7 +278,7 @@ StopReport Debugger::skip(source::Diagnostics& out) {
                       run.machine().program().target_kind(i.callee) != vm::TargetKind::Builtin &&
                       run.machine().program().target_kind(i.callee) != vm::TargetKind::Control;
     if (!whole || call || run.is_kernel_call(run.pc())) {
-      run.change(true, skips);
+      run.change(true, skips, {}, {{}, "skip"});
       if (!whole) break;
       continue;
     }
@@ -279,10 +312,12 @@ StopReport Debugger::return_from(int frame, std::string_view expression, source:
   // The frames above it are left first.
   while (!ended && d.run->depth() > index) {
     const bool last = d.run->depth() == index + 1;
-    ended = d.run->change(true, [value, last](Machine& m) -> std::optional<Outcome> {
-      auto copy = runtime::copy_of(value);
-      return m.return_value(last && copy.ok() ? std::move(copy).value() : Value());
-    });
+    ended = d.run->change(true,
+                          [value, last](Machine& m) -> std::optional<Outcome> {
+                            auto copy = runtime::copy_of(value);
+                            return m.return_value(last && copy.ok() ? std::move(copy).value() : Value());
+                          },
+                          {}, {{}, expression.empty() ? "return" : fmt::format("return {}", expression)});
   }
   if (ended) return d.report_outcome(*std::move(ended));
   StopReport r = d.report(StopKind::Step);

@@ -91,8 +91,7 @@ StopReport Debugger::Impl::arrive(std::uint64_t time, StopKind kind, int at_part
       return report_outcome(std::move(ended));
     case Run::Seek::NoHistory: {
       StopReport r = report(run->fault() ? StopKind::Fault : StopKind::HistoryEnd);
-      r.note = run->is_foreign() ? "this run keeps no history: it is another process's, which only goes forward"
-                                 : "this run keeps no history: its values are larger than the limit on checkpoints";
+      r.note = "this run keeps no history: " + run->why_no_history();
       if (run->fault()) r.fault = run->fault();
       return last = r;
     }
@@ -181,13 +180,13 @@ StopReport Debugger::Impl::backward(vm::StopSet mine, const Candidate& candidate
   if (seek == Run::Seek::Interrupted) return report(StopKind::Interrupted);
   const auto& best = latest.best();
   // Back to before the instruction responsible.
-  if (const std::uint64_t before = observer.time() - 1;
+  if (const std::uint64_t before = observer.time();
       observer.hit() && (!breakpoint || before >= *breakpoint) && (!best || before >= *best)) {
     StopReport r = arrive(before, StopKind::Breakpoint, kLastPart);
     if (r.kind != StopKind::Breakpoint) return last = r;
     for (Observer::Seen& s : observer.take()) {
       r.breakpoints.push_back(s.number);
-      if (const auto& b = breakpoints.at(s.number); b.iterations && !s.over)
+      if (const auto& b = breakpoints.at(s.number); b.iterations && !s.over && !s.by_command)
         s.text += "\n" + storing_iteration(*this, b, before);
       r.details.push_back(std::move(s.text));
       if (r.element.empty()) r.element = std::move(s.element);

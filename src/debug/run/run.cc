@@ -12,6 +12,7 @@
 #include "rldb/ir/intrinsic.h"
 #include "rldb/ir/intrinsic/host.h"
 #include "rldb/ir/walk.h"
+#include "rldb/runtime/workers.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/check.h"
 #include "rldb/vm/instruction_set.h"
@@ -51,6 +52,11 @@ Run::~Run() {
   if (const vm::InstructionSet* foreign = vm::foreign_program(machine_.program())) foreign->leave();
 }
 
+void Run::take_part() {
+  auto* group = dynamic_cast<session::ProcessGroup*>(runtime::workers());
+  if (group && group->take_run()) ranks_ = group;
+}
+
 bool Run::is_foreign() const { return vm::foreign_program(machine_.program()) != nullptr; }
 
 // ---- forward ----
@@ -67,6 +73,7 @@ void abandon_question() {
 }
 
 Outcome Run::step(vm::Machine& m, std::uint64_t until, const vm::StopSet* stops, Observer* observer) const {
+  const auto together = with_ranks();
   const vm::StopSet none(observer && !stops ? code_->executable().instruction_count() : 0);
   const auto step_to = [&](std::uint64_t time) {
     const std::uint64_t count = time - m.instructions();
@@ -76,10 +83,13 @@ Outcome Run::step(vm::Machine& m, std::uint64_t until, const vm::StopSet* stops,
   };
   if (changes_.empty()) return step_to(until);
   for (;;) {
+    const std::uint64_t now = m.instructions();
     if (auto ended = changes_.apply(m, until)) return *std::move(ended);
     if (m.instructions() >= until) return stopped(StopReason::Stepped);
+    if (const std::string by = observer ? changes_.commands_at(now) : ""; !by.empty() && m.running())
+      if (observer->after_command(m, by)) return stopped(StopReason::Stepped);
     Outcome o = step_to(changes_.next(m.instructions(), until));
-    if (ran_out(o) && !(observer && observer->hit())) {
+    if (ran_out(o) && !(observer && observer->stops())) {
       // A change that replaces the instruction is not made before a stop at it.
       const bool stop = stops && m.running() && m.instructions() < until && stops->test(m.frame().pc);
       if (!stop || !changes_.moves_at(m.instructions())) continue;
@@ -160,7 +170,7 @@ void Run::replace_build(std::shared_ptr<const session::Build> build) {
 }
 
 std::optional<Outcome> Run::change(bool moves, std::function<std::optional<Outcome>(vm::Machine&)> apply,
-                                   std::optional<Change::Register> writes) {
+                                   std::optional<Change::Target> writes, Change::Said said) {
   const std::uint64_t now = time();
   ++changed_times_;
   timeline_.forget_after(now);
@@ -168,7 +178,7 @@ std::optional<Outcome> Run::change(bool moves, std::function<std::optional<Outco
   if (machine_.call_log()) machine_.call_log()->forget_from(now);
   kernel_.reset();
   kernel_fault_.reset();
-  changes_.add({now, moves, apply, writes});
+  changes_.add({now, moves, apply, std::move(writes), std::move(said), pc()});
   return apply(machine_);
 }
 
@@ -387,6 +397,12 @@ std::optional<std::vector<Value>> Run::kernel_arguments(const vm::Machine& m) co
   return args;
 }
 
+std::string Run::why_no_history() const {
+  if (is_foreign()) return "it is another process's, which only goes forward";
+  if (over_ && can_go_back_) return "a kernel or a packed function ran by itself";
+  return "its values are larger than the limit on checkpoints";
+}
+
 std::optional<Value> Run::argument(const vm::Machine& m, Arg arg) const {
   switch (arg.kind()) {
     case ArgKind::Register: {
@@ -406,6 +422,7 @@ std::optional<Value> Run::argument(const vm::Machine& m, Arg arg) const {
 
 // A machine without frames makes its only call. It works on the caller's tensors; going back needs their old contents.
 Outcome Run::call_alone() {
+  const auto together = with_ranks();
   if (over_) return machine_.run();
   over_ = true;
   if (untouched_args_.empty()) can_go_back_ = untouched_args_.save(args_, {});
@@ -458,6 +475,7 @@ Outcome Run::complete_kernel() {
   kernel_->put_back();
   kernel_.reset();
   const Muted muted(*this);  // the kernel's output was printed by its statements
+  const auto together = with_ranks();
   if (!machine_.running()) return call_alone();
   Outcome o = machine_.step(1);
   if (o.stopped()) (void)changes_.apply(machine_, time());

@@ -14,6 +14,7 @@
 #include "debug/run/change.h"
 #include "debug/run/kernel_memory.h"
 #include "debug/run/timeline.h"
+#include "rldb/session/process_group.h"
 
 namespace rldb::debug {
 
@@ -37,6 +38,7 @@ class Run {
         function_(function),
         args_(args.begin(), args.end()) {
     machine_.set_call_log(std::make_shared<vm::CallLog>());
+    take_part();
     tell_kernel_writes(machine_.program(), lowered_of(machine_));
     timeline_.begin(machine_);
   }
@@ -55,6 +57,8 @@ class Run {
   // Its arguments as they were then; nullopt: the run has no history, and may have changed them.
   std::optional<std::vector<runtime::Value>> arguments() const;
   const Timeline& timeline() const { return timeline_; }
+  // If it has none.
+  std::string why_no_history() const;
   // The latest checkpoint at or before a time, those of questions too; null: none.
   const vm::Machine* nearest(std::uint64_t time) const;
   Pc pc() const { return machine_.running() ? machine_.frame().pc : Pc(-1); }
@@ -74,11 +78,12 @@ class Run {
 
   // ---- changing ----
   // At the current time; everything later is discarded. The outcome: how the run ended with it.
-  // `writes`: to the tensor of a register.
   std::optional<vm::Outcome> change(bool moves, std::function<std::optional<vm::Outcome>(vm::Machine&)> apply,
-                                    std::optional<Change::Register> writes = {});
+                                    std::optional<Change::Target> writes = {}, Change::Said said = {});
 
   const Changes& changes() const { return changes_; }
+  // For machines of this run that are about to execute.
+  session::ProcessGroup::Together with_ranks() const { return session::ProcessGroup::Together(ranks_); }
   // Its kernels are no longer those that it began with.
   bool has_other_kernels() const { return !builds_.empty(); }
   std::uint64_t changed_times() const { return changed_times_; }
@@ -169,6 +174,7 @@ class Run {
   }
 
  private:
+  void take_part();
   Seek seek(std::uint64_t target, vm::Outcome* ended, bool from_checkpoint);
   // Machine::step, up to a time, applying changes on the way.
   vm::Outcome step(vm::Machine& m, std::uint64_t until, const vm::StopSet* stops, Observer* observer) const;
@@ -184,6 +190,7 @@ class Run {
   std::shared_ptr<const CodeMap> code_;
   vm::Machine machine_;
   session::Session& session_;
+  session::ProcessGroup* ranks_ = nullptr;  // of which it is one
   std::string function_;
   std::vector<runtime::Value> args_;
   TensorBytes untouched_args_;  // of a kernel run alone, from before it ran

@@ -416,8 +416,64 @@ struct Again {
   Outcome end;
 };
 
-std::optional<Again> run_again(Debugger::Impl& d, std::span<const Value> args, const std::function<void()>& begins,
-                               source::Diagnostics& out) {
+// The values that commands set in a run, to be set in another one: each where it comes to the same place as often.
+class Repeated {
+ public:
+  Repeated(const Run& from, Rerun& result) : from_(from), result_(result) {
+    for (const Change& c : from.changes().list())
+      if (c.time <= from.time()) changes_.push_back({&c, 0});
+  }
+  void add_places(vm::StopSet& stops) const {
+    for (const Row& row : changes_)
+      if (row.change->pc >= 0) stops.set(row.change->pc);
+  }
+  // Of the run before: a moment at which it came to one of the places.
+  void count(const vm::Machine& m) {
+    for (Row& row : changes_)
+      row.times += m.frame().pc == row.change->pc && m.instructions() <= row.change->time ? 1 : 0;
+  }
+  // The other one is at a place.
+  void at(Run& run) {
+    const std::uint64_t times = ++met_[run.pc()];
+    for (Row& row : changes_)
+      if (row.change->pc == run.pc() && row.times == times && (row.done = set(run, *row.change)))
+        result_.repeated.emplace_back(row.change->time, run.time());
+  }
+  void finish() {
+    for (const Row& row : changes_) {
+      const std::string what =
+          row.change->said.command.empty() ? "a new kernel" : fmt::format("`{}`", row.change->said.command);
+      if (!row.done) result_.left_out.push_back(fmt::format("{} at time {}", what, row.change->time));
+    }
+  }
+
+ private:
+  struct Row {
+    const Change* change;
+    std::uint64_t times = 0;  // that the run before had been there
+    bool done = false;
+  };
+  bool set(Run& run, const Change& c) const {
+    if (c.moves || !c.writes) return false;
+    const auto then = from_.machine_at(c.time);
+    const Value* was = then ? then->read_register(c.writes->frame, c.writes->reg) : nullptr;
+    const Value* is = run.machine().read_register(c.writes->frame, c.writes->reg);
+    if (!was || !is || was->kind() != is->kind() || run.depth() <= c.writes->frame) return false;
+    if (is->is(ValueKind::Tensor) &&
+        (was->as_tensor().shape() != is->as_tensor().shape() || was->as_tensor().dtype() != is->as_tensor().dtype()))
+      return false;
+    return !run.change(false, c.apply, c.writes, c.said);
+  }
+
+  const Run& from_;
+  Rerun& result_;
+  std::vector<Row> changes_;
+  std::map<Pc, std::uint64_t> met_;
+};
+
+// `repeats`: what commands have changed.
+std::optional<Again> run_again(Debugger::Impl& d, std::span<const Value> args, bool repeats,
+                               const std::function<void()>& begins, source::Diagnostics& out) {
   if (!d.run || d.last.kind == StopKind::None) {
     out.add({}, source::message(diag::NotStopped));
     return std::nullopt;
@@ -431,20 +487,33 @@ std::optional<Again> run_again(Debugger::Impl& d, std::span<const Value> args, c
   vm::StopSet stops(d.run->code().executable().instruction_count());
   stops.set(place);
   Again again;
-  d.run->search(
-      stops, [&](const vm::Machine&) { ++again.result.times; }, [] { return false; });
+  std::optional<Repeated> repeated;
+  if (repeats) repeated.emplace(*d.run, again.result);
+  if (repeated) repeated->add_places(stops);
+  const auto seen = [&](const vm::Machine& m) {
+    again.result.times += m.frame().pc == place ? 1 : 0;
+    if (repeated) repeated->count(m);
+  };
+  d.run->search(stops, seen, [] { return false; });
+  if (repeated) repeated->count(d.run->machine());
   begins();
   const auto build = d.run->code().build();
   auto machine = d.session.start(*build, d.run->function(), args, out);
   if (!machine) return std::nullopt;
   again.run = std::make_shared<Run>(d.code_of(build), *std::move(machine), d.session, d.run->function(), args);
-  std::uint64_t left = again.result.times - (again.run->pc() == place ? 1 : 0);
+  std::uint64_t left = again.result.times;
+  const auto arrive = [&] {
+    left -= again.run->pc() == place ? 1 : 0;
+    if (repeated && stops.test(again.run->pc())) repeated->at(*again.run);
+  };
+  arrive();
   while (left > 0) {
     again.end = again.run->advance(&stops);
     if (!again.end.stopped() || again.end.reason != StopReason::Hook) break;
-    --left;
+    arrive();
   }
   again.result.arrived = left == 0;
+  if (repeated) repeated->finish();
   return again;
 }
 
@@ -461,7 +530,7 @@ std::optional<Rerun> rerun(Debugger& debugger, std::string label, std::span<cons
                            source::Diagnostics& out) {
   Debugger::Impl& d = impl_of(debugger);
   auto again = run_again(
-      d, args, [] {}, out);
+      d, args, true, [] {}, out);
   if (!again) return std::nullopt;
   const std::vector<LocalInfo> were = debugger.locals(0);
   Debugger::Impl::Waiting waiting{d.run, d.last, d.part, d.checkpoints};
@@ -496,7 +565,7 @@ bool exchange_run(Debugger& debugger, int own, int other) {
 std::optional<Rerun> begin_beside(Debugger& debugger, int own, std::span<const Value> args,
                                   const std::function<void()>& begins, source::Diagnostics& out) {
   Debugger::Impl& d = impl_of(debugger);
-  auto again = run_again(d, args, begins, out);
+  auto again = run_again(d, args, false, begins, out);
   if (!again) return std::nullopt;
   d.parked.insert_or_assign(own, Debugger::Impl::Waiting{d.run, d.last, d.part, d.checkpoints});
   again->result.stop = report_again(d, presented(d, again->run), *again);

@@ -203,6 +203,7 @@ std::optional<vm::Machine> begin_at(const Run& run, std::uint64_t time) {
 
 SkimEnd run_to(const Run& run, vm::Machine& m, std::uint64_t end, SkimHook& hook) {
   const runtime::UnusedContents left_out;
+  const auto together = run.with_ranks();
   const Timeline::KeepStart keep(run.timeline());
   while (hook.apply_changes(m)) {
     if (m.instructions() >= end) return SkimEnd::Done;

@@ -116,7 +116,7 @@ std::optional<StopReport> Debugger::Impl::report_seen(Observer& observer) {
     if (!s.over && b.ignore > 0) --b.ignore;
     if (passes) continue;
     numbers.push_back(s.number);
-    if (b.iterations && !s.over) s.text += "\n" + storing_iteration(*this, b, observer.time() - 1);
+    if (b.iterations && !s.over && !s.by_command) s.text += "\n" + storing_iteration(*this, b, observer.time());
     details.push_back(std::move(s.text));
     if (element.empty()) element = std::move(s.element);
   }

@@ -103,41 +103,45 @@ Reached Observer::reached(const vm::Machine& m, std::size_t frame, Pc pc) const 
 }
 
 bool Observer::after_instruction(const vm::Machine& m, std::size_t frame_depth, Pc pc) {
-  bool fresh = true;  // discards the effects of an earlier instruction once this one has had any
-  const auto clear_once = [&] {
-    if (fresh) seen_.clear();
-    fresh = false;
-  };
+  fresh_ = true;
+  const std::uint64_t before = m.instructions() - 1;
   const Reached memory = watches_.empty() ? Reached{} : reached(m, frame_depth, pc);
   const bool returned = m.frames().size() == frame_depth, called = m.frames().size() > frame_depth + 1;
   for (Watched& w : watches_) {
     if (called) w.entered(m);
-    if (returned && w.left(frame_depth) && !record_) {
-      clear_once();
-      time_ = m.instructions();
-      seen_.push_back(
-          {w.number(), fmt::format("{} has returned: the watchpoint ended with its frame", w.function()), true});
-    }
-    for (const std::string& text : w.changes(m, frame_depth, pc, memory)) {
-      clear_once();
-      note(m, w.number(), fmt::format("{}\n  by {}", text, instruction(pc)));
-    }
+    if (returned && w.left(frame_depth) && !record_)
+      keep(before,
+           {w.number(), fmt::format("{} has returned: the watchpoint ended with its frame", w.function()), true, {}});
+    for (const std::string& text : w.changes(m, frame_depth, pc, memory))
+      note(m, before, {w.number(), fmt::format("{}\n  by {}", text, instruction(pc)), false, {}});
   }
   for (const Catch& c : catches_)
-    if (auto found = numeric_hit(run_, map_, m, frame_depth, pc, c.event)) {
-      clear_once();
-      note(m, c.number, fmt::format("{}\n  by {}", found->text, instruction(pc)), std::move(found->element));
-    }
-  return !fresh && !record_ && hit();
+    if (auto found = numeric_hit(run_, map_, m, frame_depth, pc, c.event))
+      note(m, before,
+           {c.number, fmt::format("{}\n  by {}", found->text, instruction(pc)), false, std::move(found->element)});
+  return !fresh_ && stops();
 }
 
-void Observer::note(const vm::Machine& m, int number, std::string text, std::string element) {
-  time_ = m.instructions();
-  const Breakpoint& b = d_.breakpoints.at(number);
+bool Observer::after_command(const vm::Machine& m, std::string_view by) {
+  fresh_ = true;
+  for (Watched& w : watches_)
+    for (const std::string& text : w.set(m))
+      note(m, m.instructions(), {w.number(), fmt::format("{}\n  by {}", text, by), false, {}, true});
+  return !fresh_ && stops();
+}
+
+void Observer::note(const vm::Machine& m, std::uint64_t before, Seen seen) {
+  const Breakpoint& b = d_.breakpoints.at(seen.number);
   std::string why;
   if (!d_.condition_holds(b, m, 0, &why)) return;
-  if (!why.empty()) text += "\n  " + why;
-  seen_.push_back({number, std::move(text), false, std::move(element)});
+  if (!why.empty()) seen.text += "\n  " + why;
+  keep(before, std::move(seen));
+}
+
+void Observer::keep(std::uint64_t before, Seen seen) {
+  if (std::exchange(fresh_, false)) seen_.clear();
+  time_ = before;
+  seen_.push_back(std::move(seen));
 }
 
 std::string Observer::instruction(Pc pc) const {

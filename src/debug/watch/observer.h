@@ -33,18 +33,23 @@ class Observer : public vm::Hook {
   // Records current values; discards hits.
   void begin(const vm::Machine& m, bool record);
   bool after_instruction(const vm::Machine& m, std::size_t frame_depth, Pc pc) override;
+  // After values were set, before the next instruction; `by`: what set them. True: the run stops there.
+  bool after_command(const vm::Machine& m, std::string_view by);
 
   struct Seen {
     int number = 0;
     std::string text;     // the change, and its cause
     bool over = false;    // no change: the frame that it belongs to has returned
     std::string element;  // as in StopReport
+    bool by_command = false;
   };
   // Hits of one instruction; when recording, of the last one with any.
   const std::vector<Seen>& seen() const { return seen_; }
   std::vector<Seen> take() { return std::exchange(seen_, {}); }
   bool hit() const { return !seen_.empty(); }
-  std::uint64_t time() const { return time_; }  // after that instruction
+  bool stops() const { return !record_ && hit(); }
+  // Before that instruction; of a command, which has no moment before it, when it was given.
+  std::uint64_t time() const { return time_; }
 
  private:
   struct Catch {
@@ -55,7 +60,8 @@ class Observer : public vm::Hook {
   runtime::NumericEvents events() const;
   void look_for(runtime::NumericEvents events);
   Reached reached(const vm::Machine& m, std::size_t frame, Pc pc) const;
-  void note(const vm::Machine& m, int number, std::string text, std::string element = {});
+  void note(const vm::Machine& m, std::uint64_t before, Seen seen);
+  void keep(std::uint64_t before, Seen seen);
   std::string instruction(Pc pc) const;
 
   Debugger::Impl& d_;
@@ -65,6 +71,7 @@ class Observer : public vm::Hook {
   std::vector<Watched> watches_;
   std::vector<Catch> catches_;
   bool record_ = false;
+  bool fresh_ = true;  // the next hit is the first of its instruction: those of an earlier one are discarded
   std::vector<Seen> seen_;
   std::uint64_t time_ = 0;
 };

@@ -366,25 +366,42 @@ std::vector<std::string> Watched::changes(const vm::Machine& m, std::size_t fram
     Followed& f = followed_[i];
     if (!memory && f.frame + 1 < frame) break;  // only the innermost two can have got a value
     if (!concerns(f, m, frame, pc, reached)) continue;
-    auto now = evaluate(f, m);
-    if (!f.problem.empty() && !std::exchange(f.told, true))
-      texts.push_back(fmt::format("{}\n  it cannot be evaluated: {}", expression_, f.problem));
-    if (!now || f.last.is(now)) continue;  // without memory a name keeps its last value
-    const std::string change = f.last.changes(now);
-    f.last.keep(now);
-    if (!is_bound(f, m, frame, pc)) continue;
-    std::string text = fmt::format("{}\n{}", expression_, change);
-    if (every_)
-      text += fmt::format("\n  in the call of {} at time {}, {} from the outermost", function_name_, f.entered,
-                          support::counted(f.frame, "frame"));
-    const int storage = storage_ >= 0 ? storage_ : f.freed_in;
-    const Pc at = frame == f.frame ? pc : m.frames()[f.frame].pc;
-    if (f.freed) text += "\n  its register was freed before";
-    if (const std::string names = storage < 0 ? "" : tenants(storage, at); !names.empty())
-      text += fmt::format("\n  {} holds {}", storage_ >= 0 ? "it" : "its memory", names);
-    texts.push_back(std::move(text));
+    const std::string change = renewed(f, m, texts);
+    if (change.empty() || !is_bound(f, m, frame, pc)) continue;
+    texts.push_back(told(f, change, frame == f.frame ? pc : m.frames()[f.frame].pc));
   }
   return texts;
+}
+
+std::vector<std::string> Watched::set(const vm::Machine& m) {
+  std::vector<std::string> texts;
+  for (Followed& f : followed_)
+    if (const std::string change = renewed(f, m, texts); !change.empty())
+      texts.push_back(told(f, change, m.frames()[f.frame].pc));
+  return texts;
+}
+
+// Takes the present value; the text of its change. Empty: it has none, or none that is new.
+std::string Watched::renewed(Followed& f, const vm::Machine& m, std::vector<std::string>& texts) {
+  auto now = evaluate(f, m);
+  if (!f.problem.empty() && !std::exchange(f.told, true))
+    texts.push_back(fmt::format("{}\n  it cannot be evaluated: {}", expression_, f.problem));
+  if (!now || f.last.is(now)) return {};  // without memory a name keeps its last value
+  std::string change = f.last.changes(now);
+  f.last.keep(now);
+  return change;
+}
+
+std::string Watched::told(const Followed& f, std::string_view change, Pc at) const {
+  std::string text = fmt::format("{}\n{}", expression_, change);
+  if (every_)
+    text += fmt::format("\n  in the call of {} at time {}, {} from the outermost", function_name_, f.entered,
+                        support::counted(f.frame, "frame"));
+  const int storage = storage_ >= 0 ? storage_ : f.freed_in;
+  if (f.freed) text += "\n  its register was freed before";
+  if (const std::string names = storage < 0 ? "" : tenants(storage, at); !names.empty())
+    text += fmt::format("\n  {} holds {}", storage_ >= 0 ? "it" : "its memory", names);
+  return text;
 }
 
 }  // namespace rldb::debug

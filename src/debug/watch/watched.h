@@ -46,6 +46,8 @@ class Watched {
   bool left(std::size_t frame);
   // After the instruction at `pc` of frame `frame`: one text per activation whose value has changed.
   std::vector<std::string> changes(const vm::Machine& m, std::size_t frame, Pc pc, const Reached& reached);
+  // After a command set values: the same.
+  std::vector<std::string> set(const vm::Machine& m);
   const std::string& function() const { return function_name_; }
 
  private:
@@ -79,6 +81,8 @@ class Watched {
   void uses_all_of(Followed& f, const runtime::Value& value);
   void forget_uses(Followed& f);
   bool concerns(const Followed& f, const vm::Machine& m, std::size_t frame, Pc pc, const Reached& reached) const;
+  std::string renewed(Followed& f, const vm::Machine& m, std::vector<std::string>& texts);
+  std::string told(const Followed& f, std::string_view change, Pc at) const;
   bool is_bound(const Followed& f, const vm::Machine& m, std::size_t frame, Pc pc) const;
   std::string tenants(int storage, Pc pc) const;
 

@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "rldb/runtime/object_value.h"
+#include "rldb/support/large_stack.h"
 #include "rldb/support/text.h"
 #include "runtime/ffi/backend.h"
 #include "runtime/ffi/call.h"
@@ -169,6 +170,12 @@ RLDB_FFI_EXPORT int TVMFFIFunctionCall(TVMFFIObjectHandle function, TVMFFIAny* a
   auto* object = static_cast<TVMFFIObject*>(function);
   if (const std::string why = why_not_object(object, kTVMFFIFunction); !why.empty()) {
     raise("TypeError", fmt::format("cannot call {}", why));
+    return -1;
+  }
+  // Functions that call each other through here would end the process, not the run.
+  constexpr std::size_t kStackReserve = std::size_t(256) << 10;
+  if (support::stack_left() < kStackReserve) {
+    raise("RecursionError", "functions call each other too deeply: no stack is left");
     return -1;
   }
   return cell_of<TVMFFIFunctionCell>(object).safe_call(object, args, count, result);

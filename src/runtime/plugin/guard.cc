@@ -100,8 +100,14 @@ bool read_functions(std::string_view bytes, std::vector<PluginFunction>& functio
 
 void serve_plugin(const std::string& path, const PluginSymbols& symbols, const RegistryRef& registry,
                   SharedMemory& memory, Channel& channel) {
-  auto library = PluginLibrary::open(path, symbols, registry);
+  // Found by name: the functions of the session when the guard began, and its own, which are called in this process.
+  PackedRegistry known;
+  if (const PackedRegistry* of_session = registry.get()) known = *of_session;
+  auto library = PluginLibrary::open(path, symbols, RegistryRef(known));
   if (!library.ok()) return send_error(channel, library.error());
+  for (std::size_t i = 0; i < (*library)->functions().size(); ++i)
+    known.register_function((*library)->functions()[i].name,
+                            [own = *library, i](PackedArgs args) { return own->call(i, args); });
   std::fflush(nullptr);
   channel.send(Word::Done, functions_bytes((*library)->functions()));
   GuardServer server(*library, memory);

@@ -56,36 +56,35 @@ ByteWriter begin_message(Kind kind, std::uint64_t run) {
   return out;
 }
 
-std::string place_in(const vm::Machine& m) {
+std::string place_in(const vm::Machine& m, const bytecode::DebugInfo& names) {
   const bytecode::Executable& exe = m.executable();
   const vm::Frame& frame = m.frame();
   std::string text = fmt::format("`{}`", exe.functions[std::size_t(frame.function)].name);
-  const auto* debug = exe.debug.instruction(frame.pc);
+  const auto* debug = names.instruction(frame.pc);
   if (!debug) return text + fmt::format(", instruction {}", frame.pc);
   if (!debug->variable.empty()) text += ", " + debug->variable;
   const bytecode::Location& at = debug->location;
-  if (at.file > 0 && at.file <= exe.debug.files.size())
-    text += fmt::format(" ({}:{})", exe.debug.files[at.file - 1], at.line);
+  if (at.file > 0 && at.file <= names.files.size()) text += fmt::format(" ({}:{})", names.files[at.file - 1], at.line);
   return text;
 }
 
 // Writes on the board where a rank is, binding by binding.
 class PlaceHook : public vm::Hook {
  public:
-  PlaceHook(const bytecode::Executable& exe, support::RankBoard* board) : exe_(exe), board_(board) {}
+  PlaceHook(const bytecode::DebugInfo& names, support::RankBoard* board) : names_(names), board_(board) {}
 
   bool before_instruction(const vm::Machine& m) override {
-    const auto* debug = board_ ? exe_.debug.instruction(m.frame().pc) : nullptr;
+    const auto* debug = board_ ? names_.instruction(m.frame().pc) : nullptr;
     if (!debug || debug->variable.empty() || (debug->location == last_ && m.frame().function == function_))
       return false;
     last_ = debug->location;
     function_ = m.frame().function;
-    board_->write(RankState::Running, place_in(m));
+    board_->write(RankState::Running, place_in(m, names_));
     return false;
   }
 
  private:
-  const bytecode::Executable& exe_;
+  const bytecode::DebugInfo& names_;
   support::RankBoard* board_;
   bytecode::Location last_;
   bytecode::FunctionIndex function_ = -1;
@@ -173,6 +172,12 @@ void ProcessGroup::say(RankState state, const std::string& place) {
 // ---- collectives ----
 
 Result<Value> ProcessGroup::meet(Collective what, PackedArgs args) {
+  // A command at the prompt of rank 0 that runs the program by itself.
+  if (!machine_ && together_ == 0)
+    return runtime::fail(ErrorKind::Unsupported,
+                         fmt::format("rank {} calls `{}`, and the other ranks do not: `run` and "
+                                     "`start` run all of them",
+                                     rank(), name_of(what)));
   if (!args.empty()) RLDB_TRY_VOID(runtime::read_back(args[0]));
   const std::uint64_t moment = vm::call_time();
   const auto at = std::lower_bound(met_at_.begin(), met_at_.end(), moment);
@@ -272,8 +277,8 @@ Result<ProcessGroup::Meeting> ProcessGroup::pass_message(Collective what, Packed
 Result<support::Unit> ProcessGroup::wait(Collective what, const std::function<Ranks()>& missing) {
   listen();
   if (missing().empty()) return support::Unit{};
-  say(RankState::Waiting,
-      machine_ ? place_in(*machine_) + fmt::format(" at `{}`", name_of(what)) : fmt::format("`{}`", name_of(what)));
+  say(RankState::Waiting, machine_ ? place_in(*machine_, names_of(*machine_)) + fmt::format(" at `{}`", name_of(what))
+                                   : fmt::format("`{}`", name_of(what)));
   seen_.clear();
   answer_questions();
   for (;;) {
@@ -372,9 +377,13 @@ std::optional<Value> ProcessGroup::run(Session& session, std::string_view functi
   return result;
 }
 
+const bytecode::DebugInfo& ProcessGroup::names_of(const vm::Machine& m) const {
+  return names_.instructions.empty() ? m.executable().debug : names_;
+}
+
 std::optional<Value> ProcessGroup::run_on(vm::Machine& machine, Diagnostics& out) {
-  PlaceHook hook(machine.executable(), board_);
-  say(RankState::Running, place_in(machine));
+  PlaceHook hook(names_of(machine), board_);
+  say(RankState::Running, place_in(machine, names_of(machine)));
   vm::Outcome outcome = machine.run(hook);
   if (outcome.finished()) return std::move(outcome.value);
   if (!outcome.faulted()) {
@@ -382,10 +391,10 @@ std::optional<Value> ProcessGroup::run_on(vm::Machine& machine, Diagnostics& out
     return std::nullopt;
   }
   if (told_elsewhere_) return std::nullopt;
-  const auto* debug = machine.executable().debug.instruction(outcome.fault->pc);
+  const auto* debug = names_of(machine).instruction(outcome.fault->pc);
   source::Message text = source::message(diag::RankFailed, rank(), outcome.fault->error.message);
   for (const std::string& note : outcome.fault->error.notes) text.notes.push_back({{}, note});
-  text.notes.push_back({{}, "in " + place_in(machine)});
+  text.notes.push_back({{}, "in " + place_in(machine, names_of(machine))});
   out.add(debug ? debug->span : source::Span(), std::move(text));
   return std::nullopt;
 }
@@ -463,7 +472,7 @@ Result<Value> ProcessGroup::variable(std::string_view name) const {
     if (frame.pc < v.begin || frame.pc >= v.end) continue;
     if (const Value* value = machine_->read_register(machine_->frames().size() - 1, v.reg)) return *value;
   }
-  const std::string place = fmt::format("{}, where rank {} is", place_in(*machine_), rank());
+  const std::string place = fmt::format("{}, where rank {} is", place_in(*machine_, names_of(*machine_)), rank());
   if (was_there)
     return runtime::fail(ErrorKind::Raised,
                          fmt::format("`{}` has no value any more in {}: its register was freed after "
@@ -531,6 +540,7 @@ bool ProcessGroup::start_others(const std::string& executable, std::string_view 
       return false;
     }
   begin();
+  run_offered_ = true;
   return true;
 }
 

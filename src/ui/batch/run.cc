@@ -141,6 +141,27 @@ void keep_unexpected(const std::vector<session::Argument>& arguments, const sess
        false, session, line, console);
 }
 
+// Shows, writes or compares the result of a run that went well.
+int give_result(const Value& result, const std::vector<session::Argument>& arguments, session::Session& session,
+                const CommandLine& line, Console& console) {
+  if (line.output.empty() && line.expected_output.empty()) {
+    console.print("{}\n", runtime::format_value(result));
+    return kGood;
+  }
+  std::vector<Value> tensors;
+  std::string why;
+  if (!flatten_tensors(result, tensors, why)) {
+    source::Diagnostics diagnostics;
+    diagnostics.add({},
+                    source::message(diag::OutputKind, line.output.empty() ? line.expected_output : line.output, why));
+    report(diagnostics, session.sources(), line, console);
+    return kUsage;
+  }
+  const int code = give_tensors(tensors, session, line, console);
+  if (code == kFailed) keep_unexpected(arguments, session, line, console);
+  return code;
+}
+
 // A recorded run, checked for things that no correct program does.
 int run_sanitized(session::Session& session, const std::string& function,
                   const std::vector<session::Argument>& arguments, const std::vector<Value>& values,
@@ -164,8 +185,13 @@ int run_sanitized(session::Session& session, const std::string& function,
     keep({arguments, entry, seen, not_error(seen)}, false, session, line, console);
   }
   if (failed || diagnostics.has_errors()) return failed ? kFailed : kCannotTell;
-  console.print("{}\n", runtime::format_value(trace.result));
-  return kGood;
+  if (!trace.result.is_null() || debug::kernel_result(session, function, values).is_null())
+    return give_result(trace.result, arguments, session, line, console);
+  // A kernel alone has worked on copies of the tensors that it stores to.
+  const session::RunResult again = session.run(function, values, diagnostics);
+  if (!diagnostics.all().empty()) report(diagnostics, session.sources(), line, console);
+  return again.ok ? give_result(debug::kernel_result(session, function, values), arguments, session, line, console)
+                  : kFailed;
 }
 
 // The run under the debugger, which keeps its history, and its file: of a run that fails, too.
@@ -307,22 +333,7 @@ int batch_run(const CommandLine& line, Console& console) {
   if (line.format == Format::Text && session::any_generated(*arguments) && session::lacks_numbers(result.value))
     console.print_error("note: {}; `--sanitize=nan` shows where they begin\n", session::kLacksNumbers);
 
-  if (line.output.empty() && line.expected_output.empty()) {
-    console.print("{}\n", runtime::format_value(result.value));
-    return kGood;
-  }
-  std::vector<Value> tensors;
-  std::string why;
-  if (!flatten_tensors(result.value, tensors, why)) {
-    diagnostics.clear();
-    diagnostics.add({},
-                    source::message(diag::OutputKind, line.output.empty() ? line.expected_output : line.output, why));
-    report(diagnostics, session->sources(), line, console);
-    return kUsage;
-  }
-  const int code = give_tensors(tensors, *session, line, console);
-  if (code == kFailed) keep_unexpected(*arguments, *session, line, console);
-  return code;
+  return give_result(result.value, *arguments, *session, line, console);
 }
 
 }  // namespace rldb::ui

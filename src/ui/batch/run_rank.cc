@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "rldb/debug/file_names.h"
 #include "rldb/runtime/value.h"
 #include "rldb/session/generated.h"
 #include "rldb/session/group.h"
@@ -38,6 +39,9 @@ std::optional<Value> run_here(session::Session& session, session::ProcessGroup& 
       for (const std::string& note : session::generated_lines(*arguments)) console.print_error("note: {}\n", note);
     std::vector<Value> values;
     for (const session::Argument& a : *arguments) values.push_back(a.value);
+    source::Diagnostics ignored;  // the run reports them
+    if (auto build = session.module() ? session.build(ignored) : nullptr)
+      group.set_names(debug::names_for_file(std::move(build), session));
     result = group.run(session, function, values, diagnostics);
     if (!result) code = kFailed;
   }

@@ -173,6 +173,8 @@ void add_run_command(CLI::App& app, CommandLine& c) {
     if (c.run.ranks % c.run.groups != 0) throw CLI::ValidationError("--groups", "needs a number that divides --ranks");
     if (!c.run.record.empty() && (c.run.profile.any() || c.run.sanitizers.any() || c.run.ranks > 1))
       throw CLI::ValidationError("--record", "does not work with --profile, --sanitize and --ranks");
+    if (c.run.ranks > 1 && c.run.sanitizers.any())
+      throw CLI::ValidationError("--sanitize", "does not work with --ranks: it looks at a single rank");
     if (c.run.profile.any() && c.run.sanitizers.any())
       throw CLI::ValidationError("--profile", "does not work with --sanitize, which runs the program in another way");
     take_call(c);

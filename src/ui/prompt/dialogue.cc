@@ -8,6 +8,8 @@
 #include <optional>
 #include <utility>
 
+#include "rldb/frontend/parse.h"
+#include "rldb/frontend/relay_entry.h"
 #include "rldb/support/cancel.h"
 #include "rldb/ui/prompt/reader.h"
 #include "rldb/ui/terminal/guarded.h"
@@ -26,12 +28,20 @@ bool begins_block(std::string_view text) {
   return false;
 }
 
+// An empty line ends it, unless lines follow that are indented.
+bool has_open_bracket(std::string_view text, frontend::EntryTree& tree) {
+  if (frontend::begins_relay(text) || tree.completeness(text) != frontend::Completeness::Incomplete) return false;
+  text = trim(text);
+  return !text.starts_with("metadata = ") && text.substr(text.rfind('\n') + 1).front() != '@';
+}
+
 }  // namespace
 
-bool EntryAssembler::in_block() const { return !text_.empty() && begins_block(text_); }
+bool EntryAssembler::in_block() const { return !text_.empty() && (begins_block(text_) || open_); }
 
 std::vector<std::string> EntryAssembler::take() {
   const std::string text = std::exchange(text_, {});
+  open_ = false;
   std::vector<std::string> entries;
   ScriptReader reader(text);
   while (auto entry = reader.next()) entries.push_back(std::move(entry->text));
@@ -44,12 +54,20 @@ std::vector<std::string> EntryAssembler::add(std::string_view line) {
   if (text_.empty() && blank) return {};
   const std::string_view first = std::string_view(text_).substr(0, text_.find('\n'));
   const std::string mark(here_document_mark(first));
+  if (mark.empty() && !text_.empty() && begins_command(line)) {
+    std::vector<std::string> entries = take();
+    for (std::string& entry : add(line)) entries.push_back(std::move(entry));
+    return entries;
+  }
   text_.append(line).push_back('\n');
   if (!mark.empty()) return trim(line) == mark ? take() : std::vector<std::string>();
   if (!here_document_mark(line).empty() && text_.size() == line.size() + 1) return {};
   if (!blank && is_indented(line) && in_block()) return {};
-  if (wants_more(std::string_view(text_).substr(0, text_.size() - 1), blank) && entries_of(text_).size() < 2) return {};
-  return take();
+  frontend::EntryTree tree;
+  const std::string_view text = std::string_view(text_).substr(0, text_.size() - 1);
+  if (!wants_more(text, blank, tree) || entries_of(text_).size() > 1) return take();
+  open_ = has_open_bracket(text, tree);
+  return open_ && blank ? take() : std::vector<std::string>();
 }
 
 void EntryAssembler::add_inside_block() { text_.push_back('\n'); }

@@ -63,7 +63,9 @@ int open_files(Repl& repl, const CommandLine& line) {
       repl.report(diagnostics);
       return ok ? Status::Good : Status::Failed;
     };
-    const Status status = repl.record(entry, [&] { return repl.guard(entry, load); });
+    // A recorded run is opened by an entry, which replies with its stop.
+    const bool replies = line.format == Format::Json && is_run_file_at(file);
+    const Status status = replies ? repl.execute(entry) : repl.record(entry, [&] { return repl.guard(entry, load); });
     if (status != Status::Good) code = repl.last().exit_code == kGood ? kBadText : repl.last().exit_code;
   }
   return code;

@@ -42,6 +42,8 @@ std::string stopped_here(std::size_t left);
 // `tree`: of this entry, for a text that grows.
 bool wants_more(std::string_view text, bool last_was_empty, frontend::EntryTree& tree);
 bool wants_more(std::string_view text, bool last_was_empty);
+// `:set`, `?name`, `!ls`: no line of TVMScript begins like that, so that it ends whatever is open before it.
+bool begins_command(std::string_view line);
 // `:load <<END`: the mark, or empty.
 std::string_view here_document_mark(std::string_view first_line);
 // An entry with lines of its own: its first line up to the `<<`, and those lines without the closing mark. None: it has

@@ -19,7 +19,7 @@
 namespace rldb::ui {
 
 inline constexpr std::string_view kRunFileMagic = "\x89rldbrun\r\n\x1a\n";
-inline constexpr std::uint32_t kRunFileVersion = 2;
+inline constexpr std::uint32_t kRunFileVersion = 3;
 
 struct RunFile {
   std::string made_by;  // version of rldb
@@ -36,6 +36,7 @@ struct RunFile {
   std::string engine, machine;
   std::vector<std::pair<std::string, std::string>> kernel_engines;
   bool fast_math = false, check_accesses = false, check_bounds = true, schedule = true, poisoned_memory = false;
+  std::vector<std::string> devices;  // of the option
   bool bind_params = true;
   std::int64_t opt_level = 3;
   std::uint64_t seed = 0;

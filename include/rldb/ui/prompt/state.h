@@ -329,6 +329,7 @@ class Repl {
   Status give_stop(const debug::StopReport& stop);
   std::string on_the_stack(const session::EntryResult& result) const;
   Status run_shell(std::string_view command);
+  Status run_shell_for_json(std::string_view command);
   // `bt | head`; nullopt: the entry is no such thing.
   struct Piped {
     std::string_view command, shell;
@@ -351,6 +352,8 @@ class Repl {
   std::string repeatable_;
   struct JsonReply;
   JsonReply* json_ = nullptr;              // of the current command; null: it writes text
+  bool text_asked_ = false;                // by `--format=text` behind it
+  std::size_t replies_ = 0;                // objects that were written
   bool forced_ = false;                    // the current command was given with a `!`
   bool run_given_up_ = false;              // the user said so when the current entry asked
   std::vector<debug::StoredEntry> to_do_;  // commands of the breakpoints that have just stopped the run

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <string_view>
 
+#include "rldb/session/process_group.h"
 #include "rldb/ui/prompt/state.h"
 
 namespace rldb::ui {
@@ -16,7 +17,8 @@ bool switch_rank(Repl& repl, std::size_t rank, source::Diagnostics& out);
 // `a@1`, `why a[2]@1`: until the end of the scope the present run is that of the rank, which is taken off the text.
 class AtRank {
  public:
-  AtRank(Repl& repl, std::string_view& text);  // reports problems
+  enum class About { Value, Past };
+  AtRank(Repl& repl, std::string_view& text, About about);  // reports problems
   AtRank(Repl& repl, std::string_view& text, source::Diagnostics& out);
   ~AtRank();
   AtRank(const AtRank&) = delete;
@@ -25,9 +27,13 @@ class AtRank {
 
  private:
   void enter(std::string_view& text, source::Diagnostics& out);
+  void ask(session::ProcessGroup& job, std::size_t rank, std::string_view& text, std::string_view operand,
+           source::Diagnostics& out);
 
   Repl& repl_;
   std::size_t before_;
+  About about_;
+  bool asked_ = false;  // the values of names are those of a rank of `mpirun`
   bool failed_ = false;
 };
 

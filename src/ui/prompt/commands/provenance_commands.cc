@@ -16,7 +16,7 @@ Status print_lines(Repl& repl, const std::vector<std::string>& lines) {
 
 Status command_Influence(Repl& repl, std::string_view rest) {
   if (rest.empty()) return Status::Usage;
-  const AtRank rank(repl, rest);
+  const AtRank rank(repl, rest, AtRank::About::Past);
   if (rank.failed()) return Status::Failed;
   source::Diagnostics diagnostics;
   const auto influence = debug::influence_of(repl.debugger(), rest, repl.frame(), diagnostics);
@@ -29,7 +29,7 @@ Status command_Writes(Repl& repl, std::string_view rest) {
   const bool each = rest.starts_with(kEach);
   if (each) rest = trim(rest.substr(kEach.size()));
   if (rest.empty()) return Status::Usage;
-  const AtRank rank(repl, rest);
+  const AtRank rank(repl, rest, AtRank::About::Past);
   if (rank.failed()) return Status::Failed;
   source::Diagnostics diagnostics;
   const auto writes = debug::writes_to(repl.debugger(), rest, each, repl.frame(), diagnostics);

@@ -10,11 +10,14 @@
 #include "rldb/expression/expression.h"
 #include "rldb/ir/thread_tag.h"
 #include "rldb/session/group.h"
+#include "rldb/session/process_group.h"
 #include "rldb/source/diagnostic_debug.h"
 #include "rldb/source/diagnostic_missing.h"
 #include "rldb/source/diagnostic_rank.h"
 #include "rldb/ui/prompt/data.h"
+#include "rldb/ui/prompt/rank_job.h"
 #include "ui/prompt/commands/at_rank.h"
+#include "ui/prompt/entry/frame_scope.h"
 #include "ui/prompt/view.h"
 
 namespace rldb::ui {
@@ -94,18 +97,56 @@ bool is_one_operand(std::string_view text) {
 
 }  // namespace
 
-AtRank::AtRank(Repl& repl, std::string_view& text) : repl_(repl), before_(repl.rank) {
+AtRank::AtRank(Repl& repl, std::string_view& text, About about) : repl_(repl), before_(repl.rank), about_(about) {
   source::Diagnostics diagnostics;
   enter(text, diagnostics);
   (void)repl.report(diagnostics);
 }
 
-AtRank::AtRank(Repl& repl, std::string_view& text, source::Diagnostics& out) : repl_(repl), before_(repl.rank) {
+AtRank::AtRank(Repl& repl, std::string_view& text, source::Diagnostics& out)
+    : repl_(repl), before_(repl.rank), about_(About::Value) {
   enter(text, out);
+}
+
+// The ranks are other processes, without a debugger: they tell what their variables hold now.
+void AtRank::ask(session::ProcessGroup& job, std::size_t rank, std::string_view& text, std::string_view operand,
+                 source::Diagnostics& out) {
+  const auto parsed = expression::parse(trim(operand));
+  if (about_ == About::Past) {
+    out.add({}, source::message(diag::RanksOfJob, fmt::format("the past of `{}`", text), job.size())
+                    .with_hint("`:ranks N` in one process keeps the history of each"));
+    failed_ = true;
+  }
+  if (failed_ || !parsed.ok()) return;  // what reads it says what is wrong
+  std::map<std::string, runtime::Value, std::less<>> values;
+  for (const std::string& name : expression::names_of(*parsed)) {
+    auto value = job.ask(rank, name);
+    failed_ = !value.ok();
+    if (failed_) return out.add({}, source::message(diag::RankFailed, rank, value.error().message)), void();
+    values.emplace(name, *std::move(value));
+  }
+  text = trim(operand);
+  asked_ = true;
+  debug::set_rank_values(repl_.debugger(), std::move(values));
 }
 
 void AtRank::enter(std::string_view& text, source::Diagnostics& out) {
   const auto at = text.rfind('@');
+  if (session::ProcessGroup* job = prompt_ranks(); job && at != std::string_view::npos && at > 0) {
+    const std::string_view operand = text.substr(0, at);
+    const auto rank = parse_count(text.substr(at + 1));
+    if (!rank || !is_one_operand(operand)) return;
+    const bool own = *rank == 0, name = is_one_name(trim(operand));
+    if (*rank >= job->size() && !name) {
+      out.add({}, source::message(diag::NoSuchRank, text.substr(at + 1), text, job->size()));
+      failed_ = true;
+    } else if (*rank > 0 && *rank < job->size()) {
+      ask(*job, std::size_t(*rank), text, operand, out);
+    } else if (own && !name) {
+      text = trim(operand);
+    }
+    return;
+  }
   if (!repl_.group || at == std::string_view::npos || at == 0) return;
   const auto rank = parse_count(text.substr(at + 1));
   if (!rank || !is_one_operand(text.substr(0, at))) return;  // the operator `@`, a part of an expression
@@ -119,6 +160,7 @@ void AtRank::enter(std::string_view& text, source::Diagnostics& out) {
 }
 
 AtRank::~AtRank() {
+  if (asked_) debug::set_rank_values(repl_.debugger(), {});
   if (repl_.rank == before_ || !repl_.group) return;
   // An abandoned question: the debugger has, or gets, the run of before in another way.
   (void)debug::exchange_run(repl_.debugger(), int(repl_.rank), int(before_));
@@ -156,7 +198,9 @@ RankValues::RankValues(Repl& repl, std::string_view text, source::Diagnostics& o
   debug::set_rank_values(repl.debugger(), std::move(values));
 }
 
-RankValues::~RankValues() { debug::set_rank_values(repl_.debugger(), {}); }
+RankValues::~RankValues() {
+  if (repl_.group) debug::set_rank_values(repl_.debugger(), {});
+}
 
 std::optional<runtime::Value> evaluate_in_ranks(Repl& repl, std::string_view text, source::Diagnostics& out) {
   const AtRank rank(repl, text, out);
@@ -201,10 +245,15 @@ Status command_Rank(Repl& repl, std::string_view rest) {
   if (!rest.empty()) {
     const auto rank = parse_count(rest);
     if (!rank) return Status::Usage;
-    if (!repl.group || *rank >= repl.ranks) return repl.fail(source::message(diag::NoSuchRank, rest, rest, repl.ranks));
+    if (const auto* job = prompt_ranks(); job && *rank > 0 && *rank < job->size())
+      return repl.fail(source::message(diag::RanksOfJob, fmt::format("`rank {}`", *rank), job->size())
+                           .with_hint(fmt::format("the prompt is rank 0's; `print a@{}` asks another", *rank)));
+    if (!repl.group && !(prompt_ranks() && *rank == 0))
+      return repl.fail(source::message(diag::NoSuchRank, rest, rest, repl.ranks));
+    if (repl.group && *rank >= repl.ranks) return repl.fail(source::message(diag::NoSuchRank, rest, rest, repl.ranks));
     if (!repl.debugger().active() && !repl.debugger().finished()) return repl.fail(source::message(diag::NotStopped));
     source::Diagnostics problems;
-    const bool switched = switch_rank(repl, std::size_t(*rank), problems);
+    const bool switched = *rank == repl.rank || switch_rank(repl, std::size_t(*rank), problems);
     if (repl.report(problems) == Status::Failed || !switched) return Status::Failed;
     repl.frame() = 0;
   }

@@ -113,13 +113,16 @@ std::optional<debug::StopReport> run_on_evaluator(Repl& repl, const PreparedCall
 
 std::optional<debug::StopReport> start_call(Repl& repl, const PreparedCall& call, bool stop_at_entry) {
   if (!run_group(repl, call, stop_at_entry || !repl.debugger().breakpoints().empty())) return std::nullopt;
+  session::ProcessGroup* job = prompt_ranks();
   if (repl.session().options().engine == session::Engine::Eval && !stop_at_entry) {
+    const session::ProcessGroup::Together together(job);
     if (!repl.debugger().breakpoints().empty()) repl.print("note: breakpoints need `:engine jit` or `:engine vm`\n");
     return run_on_evaluator(repl, call);
   }
   source::Diagnostics diagnostics;
   repl.begin_run();
   debug::StopReport stop = repl.debugger().start(call.function, call.values, stop_at_entry, diagnostics);
+  if (job) job->close_run();
   repl.session().report_helpers(diagnostics);
   if (repl.report(diagnostics) == Status::Failed) return std::nullopt;
   return stop;

@@ -7,6 +7,7 @@
 #include "rldb/source/diagnostic_repro.h"
 #include "rldb/support/text.h"
 #include "rldb/ui/prompt/data.h"
+#include "rldb/ui/prompt/rank_job.h"
 #include "rldb/ui/prompt/run_record.h"
 #include "ui/prompt/view.h"
 
@@ -35,7 +36,8 @@ void add_session(Repl& repl, RunFile& run) {
 
 Status command_SaveRun(Repl& repl, std::string_view rest) {
   if (rest.empty()) return Status::Usage;
-  if (repl.group) return repl.fail(source::message(diag::RunNotWritten, "it is one of several ranks"));
+  if (repl.group || prompt_ranks())
+    return repl.fail(source::message(diag::RunNotWritten, "it is one of several ranks"));
   if (std::any_of(repl.run_changes.begin(), repl.run_changes.end(), [](const RunChange& c) { return c.in_kernel; }))
     return repl.fail(source::message(diag::RunNotWritten, "it was changed inside of a kernel"));
   if (!repl.may_write(rest, rest)) return Status::Failed;

@@ -166,11 +166,15 @@ void tell_lockstep(Repl& repl, const debug::Lockstep& result, const std::string&
 }  // namespace
 
 Status command_Lockstep(Repl& repl, std::string_view rest) {
-  std::vector<std::string> words = split_words(rest);
+  std::vector<std::string> words = split_values(rest);
   const auto flags = take_repro_flags(repl, words);
   if (!flags) return Status::Failed;
-  const auto first_input = std::stable_partition(
-      words.begin(), words.end(), [](const std::string& w) { return w.find_first_of("=@") == std::string::npos; });
+  // At most two versions, or stages of folders, come first; a number behind them is a value.
+  std::size_t sides = 0;
+  const auto first_input = std::find_if(words.begin(), words.end(), [&](const std::string& w) {
+    const bool value = w.find_first_of("=@") != std::string::npos || w.find_first_of("[({-'\"") == 0;
+    return value || sides++ == 2;
+  });
   const std::vector<std::string> inputs(first_input, words.end());
   words.erase(first_input, words.end());
   if (words.size() > 2) return Status::Usage;
@@ -276,6 +280,7 @@ class OtherArguments {
       return false;
     }
     dims_[name] = value;
+    texts_.push_back(word);  // a value that does not fit it is refused
     return true;
   }
 
@@ -326,6 +331,7 @@ class OtherArguments {
 };
 
 void tell_rerun(Repl& repl, const debug::Rerun& result) {
+  for (const std::string& change : result.left_out) repl.print("note: this run is without {}\n", change);
   if (!result.arrived) {
     repl.print("it did not reach the same place{}\n",
                result.times > 1 ? fmt::format(" on attempt {}", result.times) : "");
@@ -345,12 +351,23 @@ Status command_Rerun(Repl& repl, std::string_view rest) {
   const std::vector<std::string> words = split_words(rest);
   if (words.empty()) return Status::Usage;
   if (!repl.debugger().active() && !repl.debugger().finished()) return repl.fail(source::message(diag::NotStopped));
+  if (repl.ranks > 1)
+    return repl.fail(source::message(diag::CannotRerun, repl.debugger().run_function(), "it is one of several ranks")
+                         .with_hint("`run` runs all of them"));
   const auto values = OtherArguments(repl).read(words);
   if (!values) return Status::Failed;
   source::Diagnostics diagnostics;
   const auto result = debug::rerun(repl.debugger(), std::string(rest), *values, diagnostics);
   if (repl.report(diagnostics) == Status::Failed || !result) return Status::Failed;
+  std::vector<RunChange> changes = repl.run_changes;
   repl.begin_run();
+  for (RunChange& change : changes)
+    for (const auto& [there, here] : result->repeated)
+      if (change.time == there) {
+        change.time = here;
+        repl.run_changes.push_back(std::move(change));
+        break;
+      }
   repl.frame() = 0;
   if (repl.wants_json()) return repl.give(rerun_json(*result));
   tell_rerun(repl, *result);

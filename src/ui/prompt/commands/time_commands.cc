@@ -26,7 +26,7 @@ Status show_lines(Repl& repl, const std::vector<std::string>& lines) {
 
 // Of an element: its own step of `why`, and what it means that there is none.
 std::vector<std::string> last_write_lines(std::vector<debug::CauseStep> steps) {
-  const bool written = !steps[0].kernels.empty() || !steps[0].problem.empty();
+  const bool written = !steps[0].kernels.empty() || !steps[0].command.empty() || !steps[0].problem.empty();
   std::vector<std::string> lines = debug::lines_of(steps);
   if (!written) lines.push_back("  no call of this run has written it");
   return lines;
@@ -75,7 +75,7 @@ Status command_When(Repl& repl, std::string_view rest) {
     repl.print("{}\n", debug::to_string(repl.debugger().history()));
     return Status::Good;
   }
-  const AtRank rank(repl, rest);
+  const AtRank rank(repl, rest, AtRank::About::Past);
   if (rank.failed()) return Status::Failed;
   source::Diagnostics diagnostics;
   if (rest.ends_with(']')) {
@@ -126,7 +126,7 @@ Status command_Why(Repl& repl, std::string_view rest) {
   if (target.empty())
     return repl.fail(source::message(diag::RunFailed, "no catchpoint has found an element at this stop")
                          .with_hint("`why x[0]` explains an element, `why x` a tensor"));
-  const AtRank rank(repl, target);
+  const AtRank rank(repl, target, AtRank::About::Past);
   if (rank.failed()) return Status::Failed;
   source::Diagnostics diagnostics;
   const std::vector<debug::CauseStep> steps =

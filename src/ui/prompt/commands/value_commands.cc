@@ -71,7 +71,7 @@ Status print_value(Repl& repl, std::string_view rest, bool with_name) {
   source::Diagnostics diagnostics;
   std::optional<debug::StopReport> stop;
   std::string_view text = e->text;
-  const AtRank rank(repl, text);
+  const AtRank rank(repl, text, AtRank::About::Value);
   if (rank.failed()) return Status::Failed;
   const RankValues others(repl, text, diagnostics);
   if (others.failed()) return repl.report(diagnostics), Status::Failed;
@@ -82,12 +82,15 @@ Status print_value(Repl& repl, std::string_view rest, bool with_name) {
   repl.last().value = *value;
   const auto read = runtime::read_back(*value);  // a device may not give its memory
   const auto lost = [&] { return repl.fail(source::message(diag::RunFailed, read.error().message)); };
-  if (repl.wants_json()) {
-    if (!read.ok()) return lost();
-    const std::int64_t most = repl.print_format.max_elements;
-    return repl.give({{"expression", e->text}, {"value", value_json(*value, most)}, {"notes", notes}});
-  }
+  if (repl.wants_json() && !read.ok()) return lost();
   const std::size_t number = with_name ? repl.printed.add(*value) : 0;
+  if (repl.wants_json()) {
+    const std::int64_t most = repl.print_format.max_elements;
+    return repl.give({{"expression", e->text},
+                      {"number", with_name ? Json(number) : Json()},
+                      {"value", value_json(*value, most)},
+                      {"notes", notes}});
+  }
   if (e->format || !repl.show_by_printer(*value, e->text)) {
     if (with_name && repl.ask)  // whoever types wants to know the number
       print_named(repl, fmt::format("${} = {}", number, e->text), shown(repl, *value, *e));

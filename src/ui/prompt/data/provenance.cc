@@ -112,7 +112,8 @@ Json rerun_json(const debug::Rerun& result) {
   return {{"arrived", result.arrived},
           {"times", result.times},
           {"compared", result.compared},
-          {"differences", std::move(rows)}};
+          {"differences", std::move(rows)},
+          {"left_out", result.left_out}};
 }
 
 }  // namespace rldb::ui

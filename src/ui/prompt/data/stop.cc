@@ -176,6 +176,7 @@ Json why_json(const std::vector<debug::CauseStep>& steps) {
                     {"file", or_null(s.file)},
                     {"line", s.line ? Json(s.line) : Json()},
                     {"kernels", s.kernels},
+                    {"command", or_null(s.command)},
                     {"problem", or_null(s.problem)},
                     {"remark", or_null(s.remark)},
                     {"left_out", rest_of(s.rest)}});

@@ -69,6 +69,7 @@ bool takes_texts(const Command& command, std::string_view rest) {
 bool Repl::choose_format(const Command& command, std::string_view& rest, bool& json) {
   const bool has_data = (command.flags & kData) != 0;
   json = line_.format == Format::Json && !executes_entries(command);
+  text_asked_ = false;
   if (takes_texts(command, rest)) return true;
   const std::string_view option = take_option(rest);
   if (option.empty()) return true;
@@ -84,6 +85,7 @@ bool Repl::choose_format(const Command& command, std::string_view& rest, bool& j
     return refuse(source::message(diag::BadOption, value, "--format").with_hint("values: text, json"));
   }
   json = value == "json";
+  text_asked_ = !json;
   if (!json || has_data) return true;
   return refuse(source::message(diag::NoJsonForm, command.name));
 }
@@ -114,6 +116,7 @@ Status Repl::in_json(const Command* command, const std::function<Status()>& work
               {"data", std::move(reply.data)}};
   if (!reply.text.empty()) object["text"] = reply.text;
   object["diagnostics"] = Json::parse(source::render_json(reply.diagnostics, session_->sources()));
+  ++replies_;
   // Names may contain bytes that are not UTF-8; JSON may not.
   console_->write(object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
   return status;

@@ -40,6 +40,13 @@ bool takes_block(std::string_view line) {
   return !lists || command->arguments.starts_with("[N]");
 }
 
+// `:load <<END`: a text follows. Of any other command (`:print b << n`) it is a shift; of what is none nobody knows.
+bool takes_document(std::string_view line) {
+  line = trim(line).substr(1);
+  const Command* command = find_command(line.substr(0, line.find_first_of(" \t!"))).command;
+  return !command || (command->flags & kBlock) || command->arguments.find("<<") != std::string_view::npos;
+}
+
 bool is_command(std::string_view line) {
   return !line.empty() && (line.front() == ':' || line.front() == '?' || line.front() == '!');
 }
@@ -137,7 +144,7 @@ std::string_view behind_comments(std::string_view entry) {
 std::string_view here_document_mark(std::string_view first_line) {
   const auto at = first_line.rfind("<<");
   if (at == std::string_view::npos && takes_block(first_line)) return kBlockEnd;
-  if (!is_command(trim(first_line)) || at == std::string_view::npos) return {};
+  if (!is_command(trim(first_line)) || at == std::string_view::npos || !takes_document(first_line)) return {};
   const std::string_view mark = trim(first_line.substr(at + 2));
   for (const char c : mark)
     if (!(std::isalnum(static_cast<unsigned char>(c)) || c == '_')) return {};
@@ -167,6 +174,8 @@ bool wants_more(std::string_view text, bool last_was_empty) {
   frontend::EntryTree tree;
   return wants_more(text, last_was_empty, tree);
 }
+
+bool begins_command(std::string_view line) { return is_command(line); }
 
 bool wants_more(std::string_view text, bool last_was_empty, frontend::EntryTree& tree) {
   if (frontend::begins_relay(text)) return frontend::is_open_relay(text) && !is_ended(text, last_was_empty);
@@ -254,6 +263,7 @@ class GrowingEntry {
   }
   bool wants(std::string_view line) {
     if (in_metadata_) return true;
+    if (is_command(line)) return false;  // an entry that somebody did not finish ends there
     if (is_relay_) return is_open_relay();
     if (is_lone_metadata(text_) && !begins_module(line)) return false;
     if (!closers_.empty() || (is_open_ && is_indented(line))) return true;

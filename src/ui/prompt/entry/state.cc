@@ -2,6 +2,7 @@
 #include "rldb/ui/prompt/state.h"
 
 #include <fmt/format.h>
+#include <sys/wait.h>
 
 #include <cstdlib>
 
@@ -11,11 +12,13 @@
 #include "rldb/runtime/device_error.h"
 #include "rldb/session/group.h"
 #include "rldb/session/program_kind.h"
+#include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_entry.h"
 #include "rldb/source/diagnostic_limit.h"
 #include "rldb/source/diagnostic_run.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/file.h"
+#include "rldb/support/folder.h"
 #include "rldb/support/memory.h"
 #include "rldb/support/shell.h"
 #include "rldb/support/text.h"
@@ -195,7 +198,11 @@ Status Repl::execute_recorded(std::string_view entry) {
     const Moment start = moment();
     RunChange change{start.time, frame_, debugger_->last_stop().in_kernel, kept};
     const std::uint64_t changes = debugger_->changes();
+    const std::size_t replies = replies_;
     Status result = dispatch(text);
+    // `:source` of an empty script, a defined command that does nothing.
+    const bool silent = line_.format == Format::Json && script_.depth == 0 && replies_ == replies && !text_asked_;
+    if (silent) result = in_json(nullptr, [result] { return result; });
     if (const auto lost = runtime::take_device_error())  // nobody read it on purpose: copies for going back, watches
       result = fail(lost_tensor(*lost));
     if (start.active && debugger_->changes() > changes) note_change(std::move(change));
@@ -369,10 +376,8 @@ Status Repl::guard(std::string_view entry, const std::function<Status()>& work) 
   const support::MemoryLimitExempt exempt;  // going back and reporting must not fail for the same reason
   if (start) go_back(*start);
   repeatable_.clear();
-  if (line_.format == Format::Json)
-    in_json(nullptr, [&] { return fail(abandoned->message); });
-  else
-    fail(abandoned->message);
+  text_asked_ = false;
+  fail(abandoned->message);
   if (abandoned->internal) {
     const std::string path =
         write_internal_error(*session_, abandoned->message.text, with_author(std::string(entry), author_));
@@ -401,11 +406,8 @@ static std::string_view missing_mark(std::string_view entry) {
 // With `--format=json` every entry replies in JSON; commands do so themselves.
 Status Repl::dispatch(std::string_view entry) {
   if (const std::string_view mark = missing_mark(entry); script_.depth > 0 && !mark.empty()) {
-    const auto refuse = [&] {
-      return fail(source::message(diag::ArgumentMissing, fmt::format("the line `{}` that ends `{}`", mark,
-                                                                     trim(entry.substr(0, entry.find('\n'))))));
-    };
-    return line_.format == Format::Text ? refuse() : in_json(nullptr, refuse);
+    return fail(source::message(diag::ArgumentMissing, fmt::format("the line `{}` that ends `{}`", mark,
+                                                                   trim(entry.substr(0, entry.find('\n'))))));
   }
   if (const auto pipe = piped(entry)) return run_piped(*pipe);
   const Target target = target_of(entry);
@@ -561,12 +563,27 @@ bool Repl::may_write(std::string_view path, std::string_view entry) {
 
 Status Repl::run_shell(std::string_view command) {
   if (!may("run a shell", command)) return Status::Failed;
+  if (json_) return run_shell_for_json(command);
   console_->write("");
   console_->pause();
   const int status = support::run_shell(std::string(command));
   console_->resume();
   support::poll();
   return status == 0 ? Status::Good : Status::Failed;
+}
+
+// Its output is part of the reply.
+Status Repl::run_shell_for_json(std::string_view command) {
+  const support::TemporaryFolder folder("shell");
+  const std::string file = folder.path() + "/output";
+  const int status = support::run_shell(fmt::format("{{ {}\n}} > '{}'", command, file));
+  support::poll();
+  if (const auto text = support::read_file(file); text.ok()) print("{}", *text);
+  if (status == 0) return Status::Good;
+  return fail(source::message(diag::ShellFailed, status > 0 && WIFEXITED(status)
+                                                     ? fmt::format("exit code {}", WEXITSTATUS(status))
+                                                 : status > 0 ? fmt::format("signal {}", WTERMSIG(status))
+                                                              : std::string("it could not be started")));
 }
 
 Status Repl::report(const source::Diagnostics& diagnostics) {
@@ -596,6 +613,8 @@ void Repl::tell(const source::Diagnostics& diagnostics) {
 }
 
 Status Repl::fail(source::Message message) {
+  if (line_.format == Format::Json && !json_ && !text_asked_)
+    return in_json(nullptr, [&] { return fail(std::move(message)); });
   source::Diagnostics d;
   d.add({}, std::move(message));
   return report(d);

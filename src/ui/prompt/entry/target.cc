@@ -103,9 +103,10 @@ Repl::Target Repl::bare_target(std::string_view entry, std::string_view word, st
   if (const Command* verb = find_bare_verb(word); verb && debugger_->active() && !shows)
     return {Kind::Command, verb,  rest,
             word,          false, rest.empty() && is_bound_in_function(const_cast<Repl&>(*this), word)};
-  // Nor is `why (a + b)[1]` a call, of what has finished.
+  // Nor is `why (a + b)[1]` a call, of what has finished; and `print [1, 2]` no element of a value that does not exist.
+  const bool bracket = (debugger_->finished() && rest.starts_with('(')) || rest.starts_with('[');
   if (const Command* verb = find_bare_verb(word);
-      verb && debugger_->finished() && rest.starts_with('(') && is_blank(behind[0]) && !is_value_name(word))
+      verb && bracket && is_blank(behind[0]) && !is_value_name(word) && !is_name_of_program(word))
     return {Kind::Command, verb, rest, word};
   // `commands 2` has lines of its own; every other command is on one line.
   const std::string_view line = entry.substr(0, entry.find('\n'));

@@ -85,6 +85,7 @@ void collect_options(const session::Options& o, RunFile& run) {
   run.seed = o.seed;
   run.default_dim = o.default_dim;
   run.dims = o.dims;
+  for (const runtime::Device d : o.devices) run.devices.push_back(runtime::to_string(d));
 }
 
 // The state at the beginning, at some times on the way, and where the run is.
@@ -121,7 +122,7 @@ std::optional<RunFile> run_of(session::Session& session, const debug::Debugger& 
   if (debugger.build() && debugger.build()->source != session.module())
     return not_recorded(out, "it does not run the present version of the program");
   auto arguments = debugger.run_arguments();
-  if (!arguments) return not_recorded(out, "it keeps no history: its values are larger than the limit on checkpoints");
+  if (!arguments) return not_recorded(out, "it keeps no history: " + debugger.why_no_history());
   RunFile run;
   run.made_by = kVersion;
   run.cpu = support::cpu_model();

@@ -49,7 +49,11 @@ bool restore_options(Repl& repl, const RunFile& run) {
   o.seed = run.seed;
   o.default_dim = run.default_dim;
   o.dims = run.dims;
-  return true;
+  o.devices.clear();
+  for (const std::string& device : run.devices)
+    if (const auto known = runtime::parse_devices(device); known && known->size() == 1)
+      o.devices.push_back(known->front());
+  return o.devices.size() == run.devices.size();
 }
 
 // An executable is read from a file, of its name in a folder of its own.
@@ -156,6 +160,9 @@ bool restore_run(Repl& repl, const RunFile& run, const std::string& path, source
   debug::Debugger& debugger = repl.debugger();
   const Muted scope(repl.session());
   repl.begin_run();
+  // A Relay module is compiled for a function, as when it was run.
+  std::string ignored;
+  (void)repl.session().program()->parameters(run.function, ignored);
   if (debugger.start(run.function, run.arguments, true, out).kind == debug::StopKind::None) return false;
   if (!repeat_changes(repl, run, path)) tell_not_restored(repl, "an entry that changed it has no effect here");
   for (const auto& [name, time] : run.checkpoints)

@@ -144,6 +144,7 @@ void visit_options(Archive& a, RunFile& r) {
     a.field(d.second);
   });
   r.dims = {dims.begin(), dims.end()};
+  a.list(r.devices, kLeastText, [&](std::string& d) { a.field(d); });
 }
 
 template <class Archive>

@@ -5,6 +5,10 @@
 
 #include <cstring>
 
+#include "rldb/runtime/copy.h"
+#include "rldb/runtime/device.h"
+#include "rldb/runtime/device_error.h"
+
 namespace rldb::ui {
 
 using runtime::Tensor;
@@ -47,9 +51,11 @@ bool ValueWriter::write(const Value& v, std::string& why, int depth) {
       return true;
     case ValueKind::Tensor: {
       const Tensor& t = v.as_tensor();
+      if (const auto read = runtime::read_back(v); !read.ok()) return why = read.error().message, false;
       const auto [it, fresh] = storages_.try_emplace(t.storage().get(), storages_.size());
       out_.u64(it->second);
       if (fresh) out_.string({reinterpret_cast<const char*>(t.storage()->peek()), t.storage()->size()});
+      out_.string(t.device().is_host() ? std::string() : to_string(t.device()));
       out_.u64(t.byte_offset());
       out_.string(to_string(t.dtype()));
       out_.u64(t.shape().size());
@@ -121,6 +127,7 @@ Value ValueReader::read_tensor() {
     if (!bytes.empty()) std::memcpy((*storage)->data(), bytes.data(), bytes.size());
     storages_.push_back(std::move(storage).value());
   }
+  const std::string device = in_.string();
   const std::uint64_t offset = in_.u64();
   const auto dtype = runtime::parse_dtype(in_.string());
   std::vector<std::int64_t> shape(in_.count(8, "dims"));
@@ -128,9 +135,13 @@ Value ValueReader::read_tensor() {
   if (in_.ok() && (index >= storages_.size() || !dtype)) in_.fail("a tensor without memory or dtype");
   if (!in_.ok()) return {};
   auto tensor = Tensor::view(storages_[index], offset, std::move(shape), *dtype);
-  if (tensor.ok()) return Value(std::move(tensor).value());
-  in_.fail(tensor.error().message);
-  return {};
+  if (!tensor.ok()) return in_.fail(tensor.error().message), Value();
+  if (device.empty()) return Value(std::move(tensor).value());
+  const auto known = runtime::parse_devices(device);
+  if (!known || known->size() != 1) return in_.fail("an unknown device"), Value();
+  auto there = runtime::on_device(Value(std::move(tensor).value()), known->front());
+  if (!there.ok()) return in_.fail(there.error().message), Value();
+  return std::move(there).value();
 }
 
 }  // namespace rldb::ui
