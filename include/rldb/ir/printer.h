@@ -21,6 +21,7 @@ struct PrintOptions {
   bool show_all_ty = true;  // false drops every annotation that can be inferred
   bool header = true;       // `# from tvm.script import ...` comment lines
   bool pep695 = false;      // def main[n](...) instead of TypeVar lines
+  bool check_well_formed = true;  // false: the decorator of the module says so
   bool tensor_ir = false;   // print_expr, print_attr: literals as in a PrimFunc (`1` is an int32, not an int64)
   std::string module_alias = "cls";
 };

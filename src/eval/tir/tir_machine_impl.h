@@ -116,6 +116,7 @@ struct TirMachine::Impl {
   Result<Field> field_value(const ir::Expr* e) const;
   Result<Field> field_of(const ir::Var* record, std::int64_t index, std::int64_t field) const;
   Result<Value> tensor_of(const ir::Var* record, std::int64_t index) const;
+  static Result<Value> argument(const Field& field);
   Result<Unit> call_lowered(const ir::Call* c);
   Result<bool> evaluate_lowered(const ir::Expr* e);
 

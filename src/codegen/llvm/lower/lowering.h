@@ -294,6 +294,7 @@ class Lowering {
   Value* llvm_function(const ir::LlvmFunction& f, const Operands& in);
   Value* fixed_point_product(const ir::Call* c);
   Value* lanes_call(const ir::Call* c);
+  Value* active_lanes(const ir::Call* c);
   Value* exp10(const Operands& in);
   Value* rsqrt(const Operands& in);
   Value* sigmoid(const Operands& in);
