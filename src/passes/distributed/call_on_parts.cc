@@ -27,8 +27,7 @@ constexpr std::string_view kAnyMesh = "mesh[0]";  // types of results are asked 
 // Operators whose result on the whole is a combination of their results on equal parts.
 std::string_view all_reduce_of(std::string_view name) {
   static constexpr std::pair<std::string_view, std::string_view> kRows[] = {
-      {op::Matmul, "sum"}, {op::Sum, "sum"}, {op::Prod, "prod"},
-      {op::Max, "max"},    {op::Min, "min"}, {op::Mean, "avg"},
+      {op::Matmul, "sum"}, {op::Sum, "sum"}, {op::Prod, "prod"}, {op::Max, "max"}, {op::Min, "min"}, {op::Mean, "avg"},
   };
   for (const auto& [row, kind] : kRows)
     if (row == name) return kind;
@@ -58,9 +57,9 @@ class PartReader {
 
  private:
   support::Failure<source::Message> refuse(std::string why) const {
-    return support::Failure(source::message(
-        diag::PassUnsupported, fmt::format("`{}` on parts of its operands", as<Op>(call_->callee)->name),
-        std::move(why) + ": its operands need another placement"));
+    return support::Failure(source::message(diag::PassUnsupported,
+                                            fmt::format("`{}` on parts of its operands", as<Op>(call_->callee)->name),
+                                            std::move(why) + ": its operands need another placement"));
   }
 
   Result<support::Unit> read_operand(std::size_t operand, const DTensorType* t) {

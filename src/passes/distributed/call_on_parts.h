@@ -1,5 +1,5 @@
-// What an operator computes from the parts of its operands: a part of its result, or what the workers have still to
-// combine. lower_distir.cc and propagate_sharding.cc read it.
+// Operators on the parts of their operands: each worker gets a part of the result, or results that are still to be
+// combined. lower_distir.cc and propagate_sharding.cc read it.
 #pragma once
 
 #include <cstdint>

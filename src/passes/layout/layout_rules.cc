@@ -146,8 +146,8 @@ Decision convolution(const LayoutQuery& q) {
   if (!data || !weight || !result) return std::nullopt;
   const bool split = data->is_split() || weight->is_split() || result->is_split();
   const Attr* groups = find_attr(c->attrs, op_attr::Groups);
-  if (split &&
-      (!data->divides(q.ctx, c->args[0]->type) || !weight->divides(q.ctx, c->args[1]->type) || (groups && groups->integer != 1)))
+  if (split && (!data->divides(q.ctx, c->args[0]->type) || !weight->divides(q.ctx, c->args[1]->type) ||
+                (groups && groups->integer != 1)))
     return std::nullopt;
   return with_conv_layouts(q, *data, *weight, *result, {wanted[0], wanted[1], result_wanted});
 }
