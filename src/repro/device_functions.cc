@@ -6,8 +6,7 @@
 
 #include "rldb/bytecode/builtin.h"
 #include "rldb/bytecode/device_function.h"
-#include "rldb/ir/intrinsic.h"
-#include "rldb/ir/intrinsic/host.h"
+#include "rldb/ir/launched.h"
 #include "rldb/ir/walk.h"
 #include "rldb/passes/external_module.h"
 
@@ -17,23 +16,12 @@ namespace {
 
 using Names = std::set<std::string_view>;
 
-// The function that a kernel calls by its name; empty: it is not such a call.
-std::string_view called_by_kernel(const ir::Node* n) {
-  const auto* call = ir::as<ir::Call>(n);
-  if (!call || call->args.empty()) return {};
-  const bool packed =
-      ir::is_call_of(call, ir::intrin::TvmCallPacked) || ir::is_call_of(call, ir::intrin::TvmCallPackedLowered) ||
-      ir::is_call_of(call, ir::intrin::TvmCallCpacked) || ir::is_call_of(call, ir::intrin::TvmCallCpackedLowered);
-  const auto* name = packed ? ir::as<ir::StringImm>(call->args[0]) : nullptr;
-  return name ? name->value : std::string_view();
-}
-
 Names packed_functions(const ir::Module* module) {
   Names names;
   for (const ir::ModuleEntry& e : module->entries)
     ir::walk(e.function, [&](const ir::Node* n) {
       if (const auto* x = ir::as<ir::ExternFunc>(n)) names.insert(x->symbol);
-      if (const std::string_view name = called_by_kernel(n); !name.empty()) names.insert(name);
+      if (const std::string_view name = ir::packed_callee(n); !name.empty()) names.insert(name);
       return true;
     });
   return names;
@@ -55,11 +43,13 @@ Names external_functions(const ir::Module* module) {
 
 bool needs_a_device(session::Session& session, const ir::Module* module) {
   Names missing = packed_functions(module);
-  std::erase_if(missing,
-                [&](std::string_view name) { return session.registry().find(name) || bytecode::find_builtin(name); });
+  const ir::LaunchedKernels kernels = ir::launched_kernels(module);  // the engines call them
+  std::erase_if(missing, [&](std::string_view name) {
+    return session.registry().find(name) || bytecode::find_builtin(name) || kernels.contains(name);
+  });
   const Names external = external_functions(module);
   const auto is_of_a_device = [&](std::string_view name) {
-    return bytecode::is_device_function(name) || external.contains(name) || module->find(name);
+    return bytecode::is_device_function(name) || external.contains(name);
   };
   return !missing.empty() && std::all_of(missing.begin(), missing.end(), is_of_a_device);
 }

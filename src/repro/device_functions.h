@@ -6,8 +6,8 @@
 namespace rldb::repro {
 
 // It calls packed functions that nobody here has, and each of them belongs to the runtime of a device
-// (bytecode/device_function.def), is in an external module of the program, or is a kernel of the program that is
-// launched on a device. A misspelt or invented function makes this false.
+// (bytecode/device_function.def) or is in an external module of the program. A misspelt or invented function makes this
+// false.
 bool needs_a_device(session::Session& session, const ir::Module* module);
 
 }  // namespace rldb::repro

@@ -18,6 +18,7 @@ namespace {
 std::string of_relax(session::Session& session, const ir::PrintOptions& options, source::Diagnostics& out) {
   ir::PrintOptions print = options;
   print.show_meta = true;
+  print.check_well_formed = session.check_well_formed();
   const ir::Module* module = session.module();
   const std::string text = ir::print(module, print);
   const source::FileId file = session.sources().add(session.program_path() + " (printed)", text);

@@ -11,11 +11,13 @@
 #include "repro/bisect/meant.h"
 #include "repro/bisect/numbers.h"
 #include "repro/bisect/signature.h"
+#include "repro/bisect/unpack.h"
 #include "repro/compare/lower_precision.h"
 #include "repro/unchanged.h"
 #include "repro/validated_side.h"
 #include "repro/values.h"
 #include "rldb/ir/attr_name/symbol.h"
+#include "rldb/ir/launched.h"
 #include "rldb/ir/printer.h"
 #include "rldb/repro/compare.h"
 #include "rldb/support/cancel.h"
@@ -48,6 +50,7 @@ struct Case {
   std::string dims;  // for the reader
   std::vector<Value> args;
   Side before;
+  bool is_kernel = false;  // a PrimFunc by itself
 };
 
 // Why the function did not run on either side, or how the sides differ; both empty: it ran and they agree.
@@ -73,6 +76,8 @@ Verdict compare_case(const Case& c, const Side& after, const runtime::Tolerance&
   if (before.too_long() || after.too_long()) return {{}, before.too_long() ? before.error : after.error, nullptr};
   if (!before.result.ok && !after.result.ok) return {{}, "fails before and after: " + before.error};
   if (after.for_device) return {{}, after.error};
+  if (c.is_kernel && !before.result.ok) return {{}, fmt::format("failed before ({}), now runs", before.error)};
+  if (c.is_kernel && after.failed_by(runtime::ErrorKind::Unsupported)) return {{}, after.error};
   if (before.result.ok && after.result.ok)
     if (const std::string why = not_comparable(before.result.value); !why.empty()) return {{}, why};
   std::string difference;
@@ -97,6 +102,12 @@ bool has_open_dims(const ir::Type* t) {
   return tuple && std::any_of(tuple->fields.begin(), tuple->fields.end(), has_open_dims);
 }
 
+bool has_open_dims(const ir::PrimFunc* f) {
+  const auto* type = ir::as<ir::FuncType>(f->type);
+  return type &&
+         std::any_of(type->params.begin(), type->params.end(), [](const ir::Type* t) { return has_open_dims(t); });
+}
+
 // Those of the dims to try that make a difference.
 std::span<const std::int64_t> dims_for(const ir::Function* f, std::span<const std::int64_t> dims) {
   const bool open =
@@ -114,7 +125,7 @@ std::optional<Case> reference_case(Borrowed& session, const Way& way, std::strin
   const support::Doing doing = running(way, name, dim);
   auto made = session.arguments(way.module, name);
   if (!made) return std::nullopt;
-  Case c{dim, dims, std::move(made->values), {}};
+  Case c{dim, dims, std::move(made->values), {}, ir::isa<ir::PrimFunc>(way.module->find(name))};
   c.before.result = session.run(way.module, name, copies(c.args), c.before.error);
   if (!c.before.result.ok || not_finite(c.before.result.value) == 0) return c;
   if (session.find_finite(way.module, name, c.args, made->generated))
@@ -224,9 +235,10 @@ bool compare_pairs(Borrowed& session, const std::vector<Pair>& pairs, std::strin
     if (!verdict.difference.empty()) {
       out.difference = fmt::format("`{}` {} ({})", name, verdict.difference, after.text);
       out.over_nothing = verdict.of && verdict.of->dim == 0 && verdict.both_ran;
-      if (const auto first = session.first_difference(before, after, name, verdict.of->args, verdict.of->dim);
-          first && !first->name.empty())
-        out.difference += "; first: " + summary(*first);
+      const bool is_relax = ir::as<ir::Function>(before.module->find(name)) != nullptr;
+      const auto first =
+          is_relax ? session.first_difference(before, after, name, verdict.of->args, verdict.of->dim) : std::nullopt;
+      if (first && !first->name.empty()) out.difference += "; first: " + summary(*first);
       return true;
     }
     if (precision.empty()) precision = verdict.precision;
@@ -263,6 +275,40 @@ bool take_the_same(const ir::Function* f, const ir::Function* g) {
 
 constexpr std::string_view kAsItIs = "as it is, on the evaluator";
 
+std::vector<Pair> ways_between(const ir::Module* before, const ir::Module* after, session::Engine machine) {
+  const std::string lowered = lowered_on(machine);
+  return {{{before, session::Engine::Eval, std::string(kAsItIs)}, {after, session::Engine::Eval, std::string(kAsItIs)}},
+          {{before, machine, lowered}, {after, machine, lowered}}};
+}
+
+bool has_relax_functions(const ir::Module* module) {
+  return std::any_of(module->entries.begin(), module->entries.end(), [](const ir::ModuleEntry& e) {
+    const auto* f = ir::as<ir::Function>(e.function);
+    return f && !f->is_private();
+  });
+}
+
+// A module of PrimFuncs alone: each of those that a caller has, by itself. Numbers that nobody chose for it may make it
+// fail, and the evaluator may not know what a pass leaves or removes: then there is no verdict.
+void validate_kernels(Borrowed& session, const ir::Module* given, const ir::Module* result, Validation& out) {
+  const ir::Module* before = with_unpacked(session.context(), given);
+  const ir::Module* after = with_unpacked(session.context(), result);
+  const std::vector<Pair> ways = ways_between(before, after, session.machine());
+  for (const ir::ModuleEntry& entry : before->entries) {
+    const auto* f = ir::as<ir::PrimFunc>(entry.function);
+    if (!f || f->is_private() || ir::is_launched(f)) continue;
+    const auto* g = ir::as<ir::PrimFunc>(after->find(entry.name));
+    if (!g || ir::is_launched(g)) {
+      out.not_run.push_back(fmt::format("{} (it is not there afterwards)", entry.name));
+    } else if (ir::print_type(f->type) != ir::print_type(g->type)) {
+      out.not_run.push_back(fmt::format("{} (its parameters are others afterwards)", entry.name));
+    } else if (compare_pairs(session, ways, entry.name, nullptr,
+                             std::span(kDims).first(has_open_dims(f) ? std::size(kDims) : 1), nullptr, out)) {
+      return;
+    }
+  }
+}
+
 }  // namespace
 
 Validation validate_versions(session::Session& session, const ir::Module* before, const ir::Module* after,
@@ -272,11 +318,11 @@ Validation validate_versions(session::Session& session, const ir::Module* before
   std::set<std::string> same;
   std::optional<LowerPrecision> lower;
   if (meant_by_pipeline(passes) == Meant::Coarse) lower.emplace(session, before, after);
-  const session::Engine machine = borrowed.machine();
-  const std::string lowered = lowered_on(machine);
-  const std::vector<Pair> pairs{
-      {{before, session::Engine::Eval, std::string(kAsItIs)}, {after, session::Engine::Eval, std::string(kAsItIs)}},
-      {{before, machine, lowered}, {after, machine, lowered}}};
+  if (!has_relax_functions(before)) {
+    validate_kernels(borrowed, before, after, out);
+    return out;
+  }
+  const std::vector<Pair> pairs = ways_between(before, after, borrowed.machine());
   for (const ir::ModuleEntry& entry : before->entries) {
     const auto* f = ir::as<ir::Function>(entry.function);
     if (!f || f->is_private()) continue;
@@ -340,6 +386,7 @@ std::string to_string(const Validation& v) {
     text += fmt::format("; as exact as the lower precision allows: {}", fmt::join(v.lowered, ", "));
   if (!v.in_part.empty()) text += fmt::format("; in part: {}", fmt::join(v.in_part, ", "));
   if (!v.compared.empty() && !v.unchanged.empty()) text += fmt::format("; unchanged: {}", fmt::join(v.unchanged, ", "));
+  if (v.compared.empty() && v.not_run.empty()) text += ": there is no function that a caller could run";
   if (!v.not_run.empty()) text += fmt::format("; not run: {}", fmt::join(v.not_run, ", "));
   return text;
 }

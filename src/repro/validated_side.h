@@ -74,6 +74,12 @@ class Borrowed {
     session::RunResult result = session_.run(function, args, found);
     support::poll_cause();
     if (error.empty()) error = found.first_error();
+    // A PrimFunc writes its results to its arguments.
+    if (result.ok && ir::as<ir::PrimFunc>(module->find(function))) {
+      std::vector<runtime::Value> all = args;
+      if (!result.value.is_null()) all.push_back(result.value);
+      result.value = runtime::Value::of_tuple(std::move(all));
+    }
     return result;
   }
 
@@ -120,6 +126,7 @@ class Borrowed {
     return c.first;
   }
 
+  ir::Context& context() { return session_.context(); }
   // The machine's engine: the session's own, unless that is the evaluator.
   session::Engine machine() const {
     using session::Engine;

@@ -1,5 +1,6 @@
 // Calls of PrimFuncs by PrimFuncs: each becomes a call of a packed function of the session, which runs the callee on
-// the evaluator. So every engine has them.
+// the evaluator. So every engine has them. Kernels that SplitHostDevice made are called by their symbols, with the
+// launch sizes behind the arguments; here a launch is a call, whose callee has the sizes itself.
 #include "session/linked_calls.h"
 
 #include <fmt/format.h>
@@ -10,6 +11,7 @@
 #include "rldb/eval/eval.h"
 #include "rldb/ir/equal.h"
 #include "rldb/ir/intrinsic/host.h"
+#include "rldb/ir/launched.h"
 #include "rldb/ir/walk.h"
 #include "rldb/support/cancel.h"
 
@@ -52,18 +54,22 @@ runtime::Result<Value> run_callee(const ir::PrimFunc* f, std::string_view name, 
 
 class Linker : public ir::Rewriter {
  public:
-  Linker(ir::Context& ctx, const ir::Module* module) : Rewriter(ctx), module_(module) {}
+  Linker(ir::Context& ctx, const ir::Module* module)
+      : Rewriter(ctx), module_(module), kernels_(ir::launched_kernels(module)) {}
 
-  const ir::PrimFunc* callee_of(const ir::Expr* e) const {
+  // The name of the PrimFunc that an expression calls; empty: it calls none.
+  std::string_view callee_of(const ir::Expr* e) const {
     const auto* call = as<ir::Call>(e);
     const auto* name = call ? as<ir::GlobalVar>(call->callee) : nullptr;
-    return name ? as<ir::PrimFunc>(module_->find(name->name)) : nullptr;
+    if (name) return as<ir::PrimFunc>(module_->find(name->name)) ? name->name : std::string_view();
+    const auto launched = kernels_.find(ir::packed_callee(e));
+    return launched == kernels_.end() ? std::string_view() : launched->second;
   }
   std::set<std::string_view> callees(const ir::PrimFunc* f) const {
     std::set<std::string_view> out;
     ir::walk(f->body, [&](const ir::Node* n) {
-      if (const auto* e = as<ir::Expr>(n); e && callee_of(e))
-        out.insert(as<ir::GlobalVar>(as<ir::Call>(e)->callee)->name);
+      const auto* e = as<ir::Expr>(n);
+      if (const std::string_view name = e ? callee_of(e) : std::string_view(); !name.empty()) out.insert(name);
       return true;
     });
     return out;
@@ -85,9 +91,12 @@ class Linker : public ir::Rewriter {
 
  protected:
   const ir::Expr* visit_call(const ir::Call* c) override {
-    if (!callee_of(c)) return default_expr(c);
-    std::vector<const ir::Expr*> args{ctx_.string(symbol(as<ir::GlobalVar>(c->callee)->name))};
-    for (const ir::Expr* a : c->args) args.push_back(rewrite(a));
+    const std::string_view callee = callee_of(c);
+    if (callee.empty()) return default_expr(c);
+    std::vector<const ir::Expr*> args{ctx_.string(symbol(callee))};
+    const bool is_launch = !as<ir::GlobalVar>(c->callee);
+    for (const ir::Expr* a : c->args.subspan(is_launch ? 1 : 0)) args.push_back(rewrite(a));
+    if (is_launch) return ctx_.call_typed(c->callee, args, c->type, c->attrs, c->ty_args);
     const bool has_value = as<ir::PrimType>(c->type) && !c->dtype().is_void();
     const ir::Type* type = has_value ? c->type : ctx_.prim(ir::DType::Int(32));
     return ctx_.call_typed(ctx_.op(ir::info(ir::intrin::TvmCallPacked).op), args, type);
@@ -95,6 +104,7 @@ class Linker : public ir::Rewriter {
 
  private:
   const ir::Module* module_;
+  ir::LaunchedKernels kernels_;
 };
 
 }  // namespace
@@ -114,9 +124,9 @@ const ir::Module* with_linked_calls(ir::Context& ctx, const ir::Module* module, 
     registry.register_function(
         linker.symbol(name),
         [f, name = std::string(name), all = &registry](runtime::PackedArgs args) {
-          return run_callee(f, name, all, args);
+          return run_callee(f, name, all, args.first(std::min(args.size(), f->params.size())));
         },
-        "a PrimFunc of the program that another one calls", int(f->params.size()));
+        "a PrimFunc of the program that another one calls", ir::is_launched(f) ? -1 : int(f->params.size()));
   }
   return linked;
 }

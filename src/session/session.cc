@@ -174,6 +174,12 @@ const pipeline::History& Session::history() const {
 
 bool Session::check_well_formed() const { return !relax() || relax()->check_well_formed(); }
 
+ir::PrintOptions Session::print_options() const {
+  ir::PrintOptions print = options_.print;
+  print.check_well_formed = check_well_formed();
+  return print;
+}
+
 bool Session::verify(Diagnostics& out) {
   if (module()) return ir::verify(*ctx_, module(), out);
   if (const RelayText* text = relay_text(program_.get())) return text->verify(out);

@@ -1,6 +1,6 @@
 // FlattenBuffer: multi-dimensional buffers become one-dimensional ones over the same memory; accesses compute the
 // position of their element as a sum of strides. Parameters keep their shape, and a flat buffer is declared over each
-// that is accessed.
+// that is accessed. Axis separators divide the dims into groups, each of which becomes one dim.
 #include <algorithm>
 #include <unordered_set>
 
@@ -43,12 +43,14 @@ class Flattener : public Rewriter {
     if (!b || !is_flattened(b)) return b;
     if (const auto found = buffers_.find(b); found != buffers_.end()) return found->second;
     Buffer flat = *b;
-    const Expr* size = b->strides.empty() || b->shape.empty() ? simple_.simplify(product(ctx_, b->shape))
-                                                              : mul(ctx_, b->strides[0], b->shape[0]);
-    if (b->shape.empty()) size = ctx_.i32(1);
-    const Expr* const shape[] = {size};
+    std::vector<const Expr*> shape, separators;
+    for (const auto& [begin, end] : groups(b)) {
+      if (begin > 0) separators.push_back(ctx_.int_imm(b->axis_separators[0]->dtype(), std::int64_t(shape.size())));
+      shape.push_back(b->shape.empty() ? ctx_.i32(1) : extent_of(b, begin, end));
+    }
     flat.shape = ctx_.list(std::span<const Expr* const>(shape));
     flat.strides = {};
+    flat.axis_separators = ctx_.list(std::span<const Expr* const>(separators));
     const Buffer* made = ctx_.buffer(flat);
     ctx_.set_origin(made, b);
     remap_buffer(b, made);
@@ -58,7 +60,7 @@ class Flattener : public Rewriter {
   const Expr* visit_expr(const Expr* e) override {
     const auto* load = as<BufferLoad>(e);
     if (!load || !is_flattened(load->buffer)) return default_expr(e);
-    const Expr* const at[] = {place(load->buffer, load->indices)};
+    const std::vector<const Expr*> at = place(load->buffer, load->indices);
     return ctx_.load(visit_buffer(load->buffer), at, rewrite(load->predicate));
   }
 
@@ -73,7 +75,7 @@ class Flattener : public Rewriter {
     const auto* store = as<BufferStore>(s);
     if (!store || !is_flattened(store->buffer)) return default_stmt(s);
     const Expr* value = rewrite(store->value);
-    const Expr* const at[] = {place(store->buffer, store->indices)};
+    const std::vector<const Expr*> at = place(store->buffer, store->indices);
     return ctx_.store(visit_buffer(store->buffer), value, at, rewrite(store->predicate));
   }
 
@@ -98,7 +100,35 @@ class Flattener : public Rewriter {
   bool is_flattened(const Buffer* b) const {
     for (const Expr* e : b->strides)
       if (const auto* v = as<Var>(e); v && open_.contains(v)) return false;
-    return b->axis_separators.empty();
+    return true;
+  }
+
+  // The dims that become one, from the first to behind the last.
+  using Group = std::pair<std::size_t, std::size_t>;
+  static std::vector<Group> groups(const Buffer* b) {
+    std::vector<Group> out{{0, b->shape.size()}};
+    for (const Expr* e : b->axis_separators) {
+      const std::int64_t at = const_int(e).value_or(0);
+      if (at <= std::int64_t(out.back().first) || at >= std::int64_t(b->shape.size())) continue;
+      out.back().second = std::size_t(at);
+      out.push_back({std::size_t(at), b->shape.size()});
+    }
+    return out;
+  }
+
+  // With strides as many rows as the first dim has; more where a later dim has the longer stride (TVM: not more, so
+  // that its accesses of a buffer by columns lie outside of it).
+  const Expr* extent_of(const Buffer* b, std::size_t begin, std::size_t end) {
+    if (b->strides.empty()) return simple_.simplify(product(ctx_, b->shape.subspan(begin, end - begin)));
+    const Expr* rows = mul(ctx_, b->strides[begin], b->shape[begin]);
+    std::int64_t last = 0;
+    for (std::size_t i = begin; i < end; ++i) {
+      const auto extent = const_int(b->shape[i]), stride = const_int(b->strides[i]);
+      if (!extent || !stride || *extent <= 0) return rows;
+      last += (*extent - 1) * *stride;
+    }
+    const auto known = const_int(rows);
+    return known && *known <= last ? ctx_.int_imm(rows->dtype(), last + 1) : rows;
   }
 
   static std::unordered_set<const Buffer*> accessed(const Stmt* body) {
@@ -123,25 +153,29 @@ class Flattener : public Rewriter {
     return a->dtype().is_scalar() ? add(ctx_, widened(a, b), b) : add(ctx_, a, widened(b, a));
   }
 
-  // In row-major order, or by the strides.
-  const Expr* place(const Buffer* b, Span<const Expr*> indices) {
-    if (indices.empty()) return ctx_.i32(0);
-    std::vector<const Expr*> made;
-    for (const Expr* i : indices) made.push_back(rewrite(i));
-    const std::vector<const Expr*> strides = strides_of(b);
-    const bool scalar = std::all_of(made.begin(), made.end(), [](const Expr* e) { return e->dtype().is_scalar(); });
-    return scalar ? sum_of_terms(made, strides) : vector_place(made, strides);
+  // In row-major order, or by the strides; for each group of dims.
+  std::vector<const Expr*> place(const Buffer* b, Span<const Expr*> indices) {
+    if (indices.empty()) return {ctx_.i32(0)};
+    std::vector<const Expr*> out;
+    for (const auto& [begin, end] : groups(b)) {
+      std::vector<const Expr*> made;
+      for (const Expr* i : indices.subspan(begin, std::min(end, indices.size()) - begin)) made.push_back(rewrite(i));
+      const std::vector<const Expr*> strides = strides_of(b, begin, end);
+      const bool scalar = std::all_of(made.begin(), made.end(), [](const Expr* e) { return e->dtype().is_scalar(); });
+      out.push_back(scalar ? sum_of_terms(made, strides) : vector_place(made, strides));
+    }
+    return out;
   }
 
-  std::vector<const Expr*> strides_of(const Buffer* b) {
+  std::vector<const Expr*> strides_of(const Buffer* b, std::size_t begin, std::size_t end) {
     std::vector<const Expr*> out;
-    for (std::size_t i = 0; i < b->shape.size(); ++i) {
+    for (std::size_t i = begin; i < end; ++i) {
       if (!b->strides.empty()) {
         out.push_back(rewrite(b->strides[i]));
         continue;
       }
       std::vector<const Expr*> inner;
-      for (std::size_t d = i + 1; d < b->shape.size(); ++d) inner.push_back(rewrite(b->shape[d]));
+      for (std::size_t d = i + 1; d < end; ++d) inner.push_back(rewrite(b->shape[d]));
       out.push_back(inner.empty() ? ctx_.int_imm(b->shape[i]->dtype(), 1) : simple_.simplify(product(ctx_, inner)));
     }
     return out;

@@ -149,6 +149,8 @@ class DoubleBuffers : public Rewriter {
       return a;
     }
     half.loop = loops_.back();
+    if (half.loop->step || !is_const(half.loop->min, 0))
+      refuse(half.alloc->buffer, "the loop around its double_buffer_scope must begin at 0 and have the step 1");
     const Var* turn = half.loop->var;
     const DType t = turn->dtype();
     const Expr *one = ctx_.int_imm(t, 1), *two = ctx_.int_imm(t, 2), *zero = ctx_.int_imm(t, 0);
@@ -157,7 +159,10 @@ class DoubleBuffers : public Rewriter {
     half.read = floor_mod(ctx_, turn, two);
     const Stmt* body = rewrite(a->body);
     const Var* which = std::exchange(half.write, nullptr);
-    before_[half.loop].push_back(substitute(ctx_, body, {{which, zero}, {turn, zero}}));
+    const Stmt* first = substitute(ctx_, body, {{which, zero}, {turn, zero}});
+    const auto turns = const_int(half.loop->extent);
+    if (!turns || *turns <= 0) first = ctx_.if_stmt(compare(ctx_, BinaryKind::LT, zero, half.loop->extent), first);
+    before_[half.loop].push_back(first);
     body = substitute(ctx_, body, {{which, floor_mod(ctx_, next, two)}, {turn, next}});
     body = ctx_.attr_stmt(ctx_.attr_node(half.alloc->buffer->data), kWrite, ctx_.i32(1), body);
     return ctx_.if_stmt(compare(ctx_, BinaryKind::LT, next, half.loop->extent), body);

@@ -1,4 +1,5 @@
-// Lowers blocks to plain loops in steps: LowerInitBlock, ConvertBlocksToOpaque and LowerOpaqueBlock.
+// Lowers blocks to plain loops in steps: LowerInitBlock, ConvertBlocksToOpaque and LowerOpaqueBlock. LowerTIRxOpaque
+// is what the last one does where there are no blocks.
 #include <algorithm>
 
 #include "rldb/ir/attr_name/kernel.h"
@@ -14,7 +15,7 @@ using namespace ir;
 
 namespace {
 
-constexpr std::string_view kPragma = "pragma_";
+constexpr std::string_view kPragma = "pragma_", kPragmaUnroll = "pragma_unroll";
 
 // T.init() becomes a statement of the body, under the condition that each reduction is at its beginning.
 class InitLowerer : public Rewriter {
@@ -63,15 +64,15 @@ class AxisRemover : public Rewriter {
   }
 };
 
-// Replaces a block by its body, with its buffers allocated before it.
+// Replaces a block by its body, with its buffers allocated before it, and lowers loops.
 class BlockRemover : public Rewriter {
  public:
-  using Rewriter::Rewriter;
+  BlockRemover(Context& ctx, bool keeps_blocks) : Rewriter(ctx), keeps_blocks_(keeps_blocks) {}
   std::string refused;
 
  protected:
   const Stmt* visit_stmt(const Stmt* s) override {
-    if (const auto* r = as<SBlockRealize>(s)) return block(r);
+    if (const auto* r = as<SBlockRealize>(s); r && !keeps_blocks_) return block(r);
     if (const auto* f = as<ForStmt>(s)) return loop(f);
     return default_stmt(s);
   }
@@ -104,6 +105,7 @@ class BlockRemover : public Rewriter {
     if (f->for_kind == ForKind::ThreadBinding) {
       const Attr* const parts[] = {ctx_.attr(f->thread_tag)};
       const bool is_virtual = is_vthread(f->thread_tag);
+      if (!is_const(f->min, 0)) refused = "the loop over `" + std::string(f->var->name) + "` does not begin at 0";
       const Stmt* body = rewrite(f->body);
       return ctx_.attr_stmt(ctx_.attr_opaque("T.iter_var", parts, {}), is_virtual ? kVirtualThread : kThreadExtent,
                             rewrite(f->extent), body ? body : no_op(ctx_), f->var);
@@ -112,7 +114,7 @@ class BlockRemover : public Rewriter {
       remap(f->var, cast_to(ctx_, f->var->dtype(), rewrite(f->min)));
       return rewrite(f->body);
     }
-    const auto is_pragma = [](const NamedAttr& a) { return a.name.starts_with(kPragma); };
+    const auto is_pragma = [&](const NamedAttr& a) { return moves(a); };
     if (std::none_of(f->annotations.begin(), f->annotations.end(), is_pragma)) return default_stmt(f);
     std::vector<NamedAttr> rest;
     std::copy_if(f->annotations.begin(), f->annotations.end(), std::back_inserter(rest),
@@ -124,7 +126,7 @@ class BlockRemover : public Rewriter {
   const Stmt* under_pragmas(Span<NamedAttr> annotations, const Stmt* body) {
     if (!body) body = no_op(ctx_);
     for (const NamedAttr& a : annotations) {
-      if (!a.name.starts_with(kPragma)) continue;
+      if (!moves(a)) continue;
       const Expr* value = ctx_.i32(a.value->integer);
       if (a.value->is(AttrKind::String)) value = ctx_.string(a.value->string);
       if (a.value->is(AttrKind::Expr)) value = as<Expr>(a.value->node);
@@ -132,6 +134,13 @@ class BlockRemover : public Rewriter {
     }
     return body;
   }
+
+  // Out of the annotations of its loop or block.
+  bool moves(const NamedAttr& a) const {
+    return a.name.starts_with(kPragma) && !(keeps_blocks_ && a.name == kPragmaUnroll);
+  }
+
+  bool keeps_blocks_;
 };
 
 support::Failure<source::Message> refused(std::string_view function, std::string why) {
@@ -159,9 +168,20 @@ Result<const Module*> convert_blocks_to_opaque(PassEnv& env, const Module* modul
 
 Result<const Module*> lower_opaque_block(PassEnv& env, const Module* module, const NoOptions&) {
   return map_prim_funcs(env, module, [&](std::string_view name, const PrimFunc* f) -> Result<const PrimFunc*> {
-    BlockRemover remover(env.ctx);
+    BlockRemover remover(env.ctx, false);
     const Stmt* body = remover.rewrite(f->body);
     if (!remover.refused.empty()) return refused(name, remover.refused);
+    return with_body(env.ctx, f, body);
+  });
+}
+
+Result<const Module*> lower_tirx_opaque(PassEnv& env, const Module* module, const NoOptions&) {
+  return map_prim_funcs(env, module, [&](std::string_view name, const PrimFunc* f) -> Result<const PrimFunc*> {
+    BlockRemover remover(env.ctx, true);
+    const Stmt* body = remover.rewrite(f->body);
+    if (!remover.refused.empty())
+      return support::Failure(
+          source::message(diag::PassUnsupported, "the loops of `" + std::string(name) + "`", remover.refused));
     return with_body(env.ctx, f, body);
   });
 }

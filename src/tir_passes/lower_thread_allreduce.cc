@@ -117,7 +117,7 @@ class Allreductions : public Rewriter {
   bool split_threads(const Call* call, std::size_t first, std::vector<Thread>& reduced, std::vector<Thread>& others) {
     const Span<const Expr*> vars(call->args.data() + first, call->args.size() - first);
     std::size_t found = 0, wanted = 0;
-    for (const Expr* v : vars) wanted += isa<Var>(v);
+    for (const Expr* v : vars) wanted += !is_const(v, 0);
     for (const AttrStmt* launch : launches_) {
       const std::string_view tag = thread_tag(launch);
       if (!is_thread_idx(tag)) continue;

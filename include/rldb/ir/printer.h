@@ -17,11 +17,12 @@ enum class Syntax : std::uint8_t { Current, Sinfo, Rfc };
 
 struct PrintOptions {
   Syntax syntax = Syntax::Current;
-  bool show_meta = false;   // bring constants in a metadata block
-  bool show_all_ty = true;  // false drops every annotation that can be inferred
-  bool header = true;       // `# from tvm.script import ...` comment lines
-  bool pep695 = false;      // def main[n](...) instead of TypeVar lines
-  bool tensor_ir = false;   // print_expr, print_attr: literals as in a PrimFunc (`1` is an int32, not an int64)
+  bool show_meta = false;         // bring constants in a metadata block
+  bool show_all_ty = true;        // false drops every annotation that can be inferred
+  bool header = true;             // `# from tvm.script import ...` comment lines
+  bool pep695 = false;            // def main[n](...) instead of TypeVar lines
+  bool check_well_formed = true;  // false: the decorator of the module says so
+  bool tensor_ir = false;         // print_expr, print_attr: literals as in a PrimFunc (`1` is an int32, not an int64)
   std::string module_alias = "cls";
 };
 

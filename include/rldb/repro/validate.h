@@ -25,9 +25,9 @@ struct Validation {
 };
 
 // Runs every public Relax function of `before` that has a namesake in `after`, with symbolic dims 1, 2, 7, 16, 17 and 0
-// in turn, until values differ. `passes`: the pipeline between the two; where one of them lowers the precision, the
-// program as it was is run in that precision, and its error is the measure. Cancelled leaves the session's history and
-// options as they were.
+// in turn, until values differ; of a module without Relax functions every public PrimFunc. `passes`: the pipeline
+// between the two; where one of them lowers the precision, the program as it was is run in that precision, and its
+// error is the measure. Cancelled leaves the session's history and options as they were.
 Validation validate_versions(session::Session& session, const ir::Module* before, const ir::Module* after,
                              std::string_view passes = {});
 

@@ -162,6 +162,8 @@ class Session {
   const pipeline::History& history() const;
   // False: the loaded text requested with check_well_formed=False to be accepted unchecked.
   bool check_well_formed() const;
+  // As the options say; what was loaded unchecked says so, too.
+  ir::PrintOptions print_options() const;
 
   bool verify(Diagnostics& out);
   // Applies a pipeline to the current version; each pass becomes a version. False: the failing pass is diagnosed, the

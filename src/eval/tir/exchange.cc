@@ -135,7 +135,10 @@ Result<Unit> TirMachine::Impl::offer_values(Wait& wait) const {
   wait.reduced.assign(grid->threads.size(), false);
   for (std::size_t i = 2 + 2 * n; i < args.size(); ++i) {
     const auto* var = as<ir::Var>(args[i]);
-    if (!var) continue;  // the number of the one thread of an axis
+    if (ir::is_const(args[i], 0)) continue;  // the number of the one thread of an axis
+    if (!var)
+      return fail(ErrorKind::Unsupported, fmt::format("`{}` in `{}` is not a variable of the threads of a block",
+                                                      ir::print_expr(args[i]), ir::print_expr(wait.call)));
     RLDB_TRY(const std::size_t axis, axis_of(var));
     wait.reduced[axis] = true;
   }

@@ -37,6 +37,7 @@ class ExprEval {
   runtime::Result<Scalar> multiply_add(const ir::Call* c, int lane) const;
   // (lane_calls.cc) Null: another call.
   std::optional<runtime::Result<Scalar>> lane_call(const ir::Call* c, int lane) const;
+  runtime::Result<Scalar> active_lane(const ir::Call* c, int lane) const;
   runtime::Result<Scalar> fixed_point(const ir::Call* c, int lane) const;
   runtime::Result<Scalar> of_llvm(const ir::LlvmFunction& f, const ir::Call* c, int lane) const;
   runtime::Result<Scalar> let(const ir::LetExpr* e, int lane) const;

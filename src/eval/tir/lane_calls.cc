@@ -25,6 +25,7 @@ std::optional<Result<Scalar>> ExprEval::lane_call(const ir::Call* c, int lane) c
     const std::uint64_t value = std::uint64_t(*high) << 32 | (std::uint64_t(*low) & 0xffff'ffff);
     return of_int(wrap(std::int64_t(value), c->dtype().element()));
   }
+  if (is_call_of<ir::intrin::GetActiveLaneMask>(c)) return active_lane(c, lane);
   const bool low = is_call_of<ir::intrin::Vectorlow>(c), high = is_call_of<ir::intrin::Vectorhigh>(c);
   const bool both = is_call_of<ir::intrin::Vectorcombine>(c);
   if (!low && !high && !both) return std::nullopt;
@@ -33,6 +34,18 @@ std::optional<Result<Scalar>> ExprEval::lane_call(const ir::Call* c, int lane) c
     return fail(ErrorKind::Unsupported, fmt::format("the lanes of `{}` do not fit", callee_text(c)));
   if (both) return lane < given ? eval(c->args[0], lane) : eval(c->args[1], lane - given);
   return eval(c->args[0], high ? lane + given / 2 : lane);
+}
+
+// base + lane < limit, of numbers without a sign, as LLVM's.
+Result<Scalar> ExprEval::active_lane(const ir::Call* c, int lane) const {
+  const DType t = c->args[0]->dtype();
+  if (!t.is_scalar() || !t.is_integral() || t != c->args[1]->dtype())
+    return fail(ErrorKind::Unsupported, "`T.get_active_lane_mask` is over two integers of one dtype");
+  RLDB_TRY(const std::int64_t base, integer(c->args[0]));
+  RLDB_TRY(const std::int64_t limit, integer(c->args[1]));
+  const auto unsigned_of = [&](std::int64_t v) { return std::uint64_t(wrap(v, DType::UInt(t.bits))); };
+  const std::uint64_t first = unsigned_of(base), end = unsigned_of(limit);
+  return of_int(first < end && end - first > std::uint64_t(lane));
 }
 
 Result<Scalar> ExprEval::fixed_point(const ir::Call* c, int lane) const {

@@ -138,6 +138,15 @@ Result<Value> TirMachine::Impl::tensor_of(const ir::Var* record, std::int64_t in
   return Value(std::move(tensor));
 }
 
+// A pointer is passed as the bytes behind it.
+Result<Value> TirMachine::Impl::argument(const Field& field) {
+  const Pointer& p = field.pointer;
+  if (!field.value.is_null() || !p.storage) return field.value;
+  const std::vector<std::int64_t> bytes{std::int64_t(p.end - p.byte_offset)};
+  RLDB_TRY(auto tensor, runtime::Tensor::view(p.storage, p.byte_offset, bytes, DType::UInt(8)));
+  return Value(std::move(tensor));
+}
+
 // args: the name, the stack, the first argument, the result after the last
 Result<Unit> TirMachine::Impl::call_lowered(const ir::Call* c) {
   const auto* name = c->args.size() == 4 ? as<ir::StringImm>(c->args[0]) : nullptr;
@@ -149,8 +158,9 @@ Result<Unit> TirMachine::Impl::call_lowered(const ir::Call* c) {
   RLDB_TRY(const std::int64_t end, expr().integer(c->args[3]));
   std::vector<Value> args;
   for (std::int64_t i = begin; i < end; ++i) {
-    RLDB_TRY(Field field, field_of(as<ir::Var>(c->args[1]), i, kArgument));
-    args.push_back(std::move(field.value));
+    RLDB_TRY(const Field field, field_of(as<ir::Var>(c->args[1]), i, kArgument));
+    RLDB_TRY(Value value, argument(field));
+    args.push_back(std::move(value));
   }
   RLDB_TRY(const Value ignored, f->function->native(args));
   (void)ignored;

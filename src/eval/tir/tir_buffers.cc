@@ -1,6 +1,7 @@
 // The memory of a kernel in progress: parameters, allocations, windows over them; the start of a call.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "eval/tir/tir_machine_impl.h"
@@ -74,7 +75,8 @@ Result<Unit> TirMachine::Impl::allocate_buffer(const ir::Buffer* b) {
   RLDB_TRY(const std::vector<std::int64_t> shape, dims(b->shape));
   RLDB_TRY(const std::vector<std::int64_t> extents, storage_extents(b, shape));
   RLDB_TRY(Pointer p, allocate_shared(b, b->scope, extents, b->dtype, b->name));
-  return map_buffer(b, std::move(p));
+  RLDB_TRY_VOID(map_buffer(b, std::move(p)));
+  return fill_begun(b->data);
 }
 
 Result<std::vector<std::int64_t>> TirMachine::Impl::storage_extents(const ir::Buffer* b,
@@ -229,8 +231,44 @@ Result<Unit> TirMachine::Impl::start(runtime::PackedArgs args) {
     if (auto bad = map_buffer(b, Pointer::to(t)); !bad.ok()) return bad;
     env.pointers[f->params[i].var] = Pointer::to(t);
   }
+  const bool some_empty = std::any_of(args.begin(), args.end(), [](const Value& v) {
+    return v.is(ValueKind::Tensor) && v.as_tensor().byte_size() == 0;
+  });
+  begun.clear();
+  if (some_empty) {
+    if (auto bad = begin_empty_reductions(); !bad.ok()) return bad;
+  }
   push(f->body);
   settle();
+  return Unit{};
+}
+
+// The results of reductions over no elements (rldb/eval/empty_reduction.h), which the loops do not write.
+Result<Unit> TirMachine::Impl::begin_empty_reductions() {
+  for (const EmptyReduction& r : empty_reductions(f)) {
+    bool empty = false;
+    for (const ir::Expr* extent : r.extents) {
+      RLDB_TRY(const std::int64_t n, expr().integer(extent));
+      empty = empty || n <= 0;
+    }
+    if (!empty) continue;
+    begun.emplace(r.buffer->data, r);
+    RLDB_TRY_VOID(fill_begun(r.buffer->data));
+  }
+  return Unit{};
+}
+
+Result<Unit> TirMachine::Impl::fill_begun(const ir::Var* data) {
+  const auto found = begun.find(data);
+  const auto at = env.pointers.find(data);
+  if (found == begun.end() || at == env.pointers.end() || !at->second.storage) return Unit{};
+  const DType t = found->second.buffer->dtype;
+  RLDB_TRY(const Scalar one, expr().eval(found->second.value));
+  const Pointer& memory = at->second;
+  for (std::size_t i = memory.byte_offset; i + t.bytes() <= memory.end; i += t.bytes()) {
+    store(memory.storage->data() + i, t, one);
+    if (watcher) watcher->stored(memory.storage->data() + i, t.bytes());
+  }
   return Unit{};
 }
 

@@ -9,6 +9,7 @@
 #include "eval/tir/environment.h"
 #include "eval/tir/expr_eval.h"
 #include "eval/tir/threads.h"
+#include "rldb/eval/empty_reduction.h"
 #include "rldb/eval/eval.h"
 #include "rldb/ir/thread_barriers.h"
 
@@ -33,6 +34,7 @@ struct TirMachine::Impl {
   std::unordered_map<const ir::Stmt*, std::vector<const ir::Call*>> exchanges;
   AccessWatcher* watcher = nullptr;
   std::shared_ptr<CompiledStatements> compiled;
+  std::unordered_map<const ir::Var*, EmptyReduction> begun;  // by their memory: results without an element
   bool places_barriers = true;
 
   Impl(const ir::PrimFunc* f, const runtime::PackedRegistry* registry) : f(f), registry(registry) {}
@@ -67,6 +69,8 @@ struct TirMachine::Impl {
   // ---- starting (tir_buffers.cc) ----
   Result<Unit> start(runtime::PackedArgs args);
   Result<Unit> bind_bare_dims(const ir::Buffer* b, const Value& arg);
+  Result<Unit> begin_empty_reductions();
+  Result<Unit> fill_begun(const ir::Var* data);
 
   // ---- running ----
   void push(const ir::Stmt* s);
@@ -112,6 +116,7 @@ struct TirMachine::Impl {
   Result<Field> field_value(const ir::Expr* e) const;
   Result<Field> field_of(const ir::Var* record, std::int64_t index, std::int64_t field) const;
   Result<Value> tensor_of(const ir::Var* record, std::int64_t index) const;
+  static Result<Value> argument(const Field& field);
   Result<Unit> call_lowered(const ir::Call* c);
   Result<bool> evaluate_lowered(const ir::Expr* e);
 

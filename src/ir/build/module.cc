@@ -6,6 +6,7 @@
 
 #include "rldb/ir/attr_name/symbol.h"
 #include "rldb/ir/context.h"
+#include "rldb/ir/launched.h"
 #include "rldb/ir/walk.h"
 
 namespace rldb::ir {
@@ -71,12 +72,15 @@ const Module* reachable_from(Context& ctx, const Module* module, std::span<const
     const Expr* f = module->find(name);
     if (f && reached.insert(name).second) work.push_back(f);
   };
+  const LaunchedKernels kernels = launched_kernels(module);
   for (const std::string_view name : roots) reach(name);
   while (!work.empty()) {
     const Expr* f = work.back();
     work.pop_back();
     walk(f, [&](const Node* n) {
       if (const auto* g = as<GlobalVar>(n)) reach(g->name);
+      const auto launched = kernels.empty() ? kernels.end() : kernels.find(packed_callee(n));
+      if (launched != kernels.end()) reach(launched->second);
       return true;
     });
   }

@@ -74,8 +74,10 @@ void Printer::attr(const Attr* a) {
     case AttrKind::Int:
       out_ += std::to_string(a->integer);
       break;
-    case AttrKind::Float:
+    case AttrKind::Float:  // TVM writes infinities as strings here, which read back as strings
+      if (!std::isfinite(a->floating)) out_ += "float(";
       float_literal(a->floating);
+      if (!std::isfinite(a->floating)) out_ += ')';
       break;
     case AttrKind::String:
       string_literal(a->string);

@@ -213,6 +213,7 @@ std::string Printer::print_module() {
   }
   for (std::string& l : type_var_lines(module_type_vars_)) head.push_back(std::move(l));
   head.emplace_back(rfc() ? "@tvm.script.ir_module" : "@I.ir_module");
+  if (!opt_.check_well_formed) head.back() += "(check_well_formed=False)";
   head.push_back("class " + std::string(module_->name) + (has_python_ ? "(BasePyModule):" : ":"));
   insert_lines(top, head);
   metadata_trailer();

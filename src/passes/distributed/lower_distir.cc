@@ -1,10 +1,12 @@
 // LowerDistIR: distributed tensors become the plain tensors of one worker: worker 0 sends each parameter to all, whole
 // or in parts, and shapes become those of a part. PrimFuncs are in their local view already
-// (LowerGlobalViewToLocalView).
+// (LowerGlobalViewToLocalView). Operators that combine elements of several parts get an all-reduce, which TVM leaves
+// out, or are refused (call_on_parts.h).
 #include <fmt/format.h>
 
 #include <map>
 
+#include "passes/distributed/call_on_parts.h"
 #include "passes/distributed/mesh.h"
 #include "rldb/bytecode/runtime_function.h"
 #include "rldb/ir/op/call_tir.h"
@@ -61,6 +63,7 @@ class LocalPart : public Rewriter {
  protected:
   const BindingBlock* visit_block(const BindingBlock* b) override {
     std::vector<const Binding*> out;
+    block_is_dataflow_ = b->is_dataflow();
     for (std::size_t i = 0; i < old_params_.size(); ++i) send(i, b->is_dataflow(), out);
     for (const Binding* inner : b->bindings)
       for (const Binding* made : visit_binding(inner)) out.push_back(made);
@@ -79,6 +82,7 @@ class LocalPart : public Rewriter {
     }
     const auto* call = as<Call>(b->value);
     if (!call || b->is_match_cast()) return default_binding(b);
+    if (const auto kind = combined(call, b->var); !kind.empty()) return all_reduced(b, rewrite(call), kind);
     const Expr* made = rewrite(special(call, b->var));
     const Var* var = define_var(b->var, made->type);
     return {remake_binding(ctx_, b, var, made)};
@@ -96,6 +100,38 @@ class LocalPart : public Rewriter {
     if (!error) error = source::message(diag::PassUnsupported, std::move(what), std::move(why));
   }
 
+  // The op_type of the all-reduce that an operator's results on parts need; empty: none.
+  std::string combined(const Call* call, const Var* var) {
+    if (isa<GlobalVar>(call->callee) && is_distributed(var->type))
+      refuse(fmt::format("a call of function `{}`", as<GlobalVar>(call->callee)->name),
+             "a function sends its parameters from worker 0, also those that are parts already");
+    if (as_call_of(call, op::DistRedistribute))
+      refuse(fmt::format("`{}`", var->name), "it is redistributed: run LegalizeRedistribute first");
+    const auto* t = as<DTensorType>(var->type);
+    if (!t) return {};
+    auto kind = combined_by(ctx_, call, t->placement);
+    if (kind.ok()) return *kind;
+    if (!error) error = std::move(kind).error();
+    return {};
+  }
+
+  std::vector<const Binding*> all_reduced(const Binding* b, const Expr* part, const std::string& kind) {
+    const Var* v = block_is_dataflow_ ? static_cast<const Var*>(ctx_.dataflow_var(b->var->name, part->type))
+                                      : ctx_.var(b->var->name, part->type);
+    ctx_.set_origin(v, b->var);
+    const Binding* first = ctx_.binding(v, part);
+    ctx_.set_origin(first, b);
+    auto whole =
+        ctx_.call(op::CclAllreduce, {v},
+                  {ctx_.named(op_attr::OpType, ctx_.attr(kind)), ctx_.named(op_attr::InGroup, ctx_.attr(false))});
+    if (!whole.ok()) {
+      if (!error) error = std::move(whole).error();
+      return {first};
+    }
+    ctx_.set_origin(*whole, b->value);
+    return {first, remake_binding(ctx_, b, define_var(b->var, (*whole)->type), *whole)};
+  }
+
   // A shape's part for one worker.
   std::vector<const Expr*> part_of(Span<const Expr*> shape, const DTensorType* t) {
     std::vector<const Expr*> out(shape.begin(), shape.end());
@@ -105,6 +141,10 @@ class LocalPart : public Rewriter {
       refuse(fmt::format("a tensor with the placement \"{}\"", t->placement),
              "only meshes of one dimension are lowered");
     } else if (axis && std::size_t(*axis) < out.size()) {
+      const auto extent = const_int(out[std::size_t(*axis)]);
+      if (extent && *extent % *n != 0)
+        refuse(fmt::format("a tensor with the placement \"{}\"", t->placement),
+               fmt::format("its {} elements there do not come out even in {} parts", *extent, *n));
       out[std::size_t(*axis)] =
           floor_div(ctx_, out[std::size_t(*axis)], ctx_.int_imm(out[std::size_t(*axis)]->dtype(), *n));
     }
@@ -201,6 +241,7 @@ class LocalPart : public Rewriter {
   Span<const Var*> old_params_;
   std::vector<const Var*> new_params_;
   std::map<std::pair<const Var*, std::int64_t>, const Var*> fields_;
+  bool block_is_dataflow_ = false;
 };
 
 }  // namespace

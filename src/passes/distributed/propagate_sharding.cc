@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "passes/distributed/call_on_parts.h"
 #include "passes/distributed/kernel_axes.h"
 #include "passes/distributed/mesh.h"
 #include "passes/distributed/sharding_graph.h"
@@ -185,19 +186,7 @@ class GraphReader {
     if (!from || !t || t->ndim == kUnknownNdim) return;
     for (std::int64_t d = 0; d < t->ndim; ++d) {
       if (t->has_shape && is_const(t->shape[std::size_t(d)], 1)) continue;  // nothing to divide
-      std::vector<const Expr*> args;
-      for (std::size_t i = 0; i < call->args.size(); ++i) {
-        const Expr* e = call->args[i];
-        const auto* tensor = as<TensorType>(e->type);
-        args.push_back(isa<Var>(e) && tensor
-                           ? ctx_.var("probe", ctx_.dtensor(tensor, ctx_.attr(std::string_view("mesh[0]")),
-                                                            placement_text({i == operand ? int(d) : kReplica})))
-                           : e);
-      }
-      auto made = ctx_.call(CallSpec{call->callee, args, call->attrs, call->ty_args});
-      const auto* out = made.ok() ? as<DTensorType>((*made)->type) : nullptr;
-      const auto axes = out ? placement_axes(out->placement) : std::nullopt;
-      if (axes && axes->size() == 1 && (*axes)[0] != kReplica) graph_.join({from, 0, d}, {var, 0, (*axes)[0]});
+      if (const auto to = result_axis(ctx_, call, operand, d)) graph_.join({from, 0, d}, {var, 0, *to});
     }
   }
 

@@ -151,6 +151,8 @@ class Unpacking {
     ir::walk(f_->body, [&](const ir::Node* n) {
       if (const auto* b = as<ir::BindStmt>(n)) bind(b);
       if (const auto* a = as<ir::AssertStmt>(n)) checks_.push_back(a);
+      if (const auto* b = as<ir::BindStmt>(n); b && ir::is_call_of(b->value, ir::intrin::TvmStackAlloca))
+        memory_.push_back(b);
       if (const auto* d = as<ir::DeclBuffer>(n)) declare(d);
       if (const auto* a = as<ir::AttrStmt>(n); a && a->key == attr_name::ComputeScope) body_ = a->body;
       return body_ == nullptr;
@@ -158,7 +160,9 @@ class Unpacking {
     if (!body_ || params_.empty() || std::size_t(params_.rbegin()->first) + 1 != params_.size()) return nullptr;
     std::vector<ir::PrimParam> params;
     for (const auto& [index, p] : params_) params.push_back(p);
-    const ir::Stmt* body = with_checks(ir::substitute(ctx_, body_, devices_));
+    memory_.push_back(body_);  // which the calls of packed functions use
+    const ir::Stmt* body = memory_.size() > 1 ? ctx_.seq_stmt(memory_) : body_;
+    body = with_checks(ir::substitute(ctx_, body, devices_));
     const ir::PrimFunc* made = ctx_.prim_func(params, ctx_.tuple_type({}), body, f_->attrs, f_->s_tir);
     for (const ir::Var* v : ir::free_vars(made))
       if (v->type->kind != ir::TypeKind::Pointer) return nullptr;  // pointers come with the buffers
@@ -277,6 +281,7 @@ class Unpacking {
   const ir::Stmt* body_ = nullptr;
   std::unordered_map<const ir::Var*, std::int64_t> arguments_;  // handles of tensors, and numbers
   std::map<std::int64_t, ir::PrimParam> params_;
+  std::vector<const ir::Stmt*> memory_;
   ir::VarMap devices_;  // numbers of devices: that of the host
   ir::VarMap lists_;    // pointers to shapes and strides: the reads that give them
   std::vector<std::pair<const ir::Var*, const ir::Expr*>> dims_;  // that are read from lists

@@ -143,6 +143,7 @@ std::optional<std::string> Session::RelaxText::text_of(pipeline::ModuleRef versi
                                                        std::string_view function) const {
   const auto* module = version.as<ir::Module>();
   ir::PrintOptions print = session_.options_.print;
+  print.check_well_formed = check_well_formed_;
   print.show_meta = print.show_meta || purpose == TextFor::Saving;
   if (function.empty()) return ir::print(module, print);
   const ir::Expr* f = module->find(function);

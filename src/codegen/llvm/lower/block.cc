@@ -154,6 +154,34 @@ void Lowering::hoist_allocations(const ir::PrimFunc* f) {
   });
 }
 
+// The results of reductions over no elements (rldb/eval/empty_reduction.h), which the loops do not write.
+void Lowering::begin_empty_reductions(const ir::PrimFunc* f) {
+  if (options_.device) return;
+  for (const eval::EmptyReduction& r : eval::empty_reductions(f)) {
+    const auto memory = pointers_.find(r.buffer->data);
+    if (memory == pointers_.end() || !memory->second.bytes) continue;
+    Value* empty = b_.getFalse();
+    for (const ir::Expr* extent : r.extents) empty = b_.CreateOr(empty, b_.CreateICmpSLE(index(extent), i64(0)));
+    fill_if(empty, memory->second, r);
+  }
+}
+
+void Lowering::fill_if(Value* condition, const Memory& memory, const eval::EmptyReduction& r) {
+  const DType t = r.buffer->dtype;
+  Value* one = to_memory(value(r.value), t);
+  Value* count = b_.CreateUDiv(memory.bytes, i64(std::int64_t(t.bytes())));
+  Block *fill = new_block("fill"), *end = new_block("filled"), *before = b_.GetInsertBlock();
+  b_.CreateCondBr(b_.CreateAnd(condition, b_.CreateICmpNE(count, i64(0))), fill, end);
+  b_.SetInsertPoint(fill);
+  llvm::PHINode* i = b_.CreatePHI(b_.getInt64Ty(), 2, "i");
+  i->addIncoming(i64(0), before);
+  b_.CreateAlignedStore(one, b_.CreateInBoundsGEP(one->getType(), memory.base, i), alignment(t));
+  Value* next = b_.CreateAdd(i, i64(1));
+  i->addIncoming(next, fill);
+  b_.CreateCondBr(b_.CreateICmpULT(next, count), fill, end);
+  b_.SetInsertPoint(end);
+}
+
 void Lowering::decl_buffer(const ir::DeclBuffer* s) {
   const auto* data = s->data ? as<ir::Var>(s->data) : s->buffer->data;
   const auto it = data ? pointers_.find(data) : pointers_.end();

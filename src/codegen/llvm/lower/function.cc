@@ -52,6 +52,7 @@ Lowered Lowering::run(const ir::PrimFunc* f, const runtime::KernelSignature& sig
   prepare_notes(f);
   find_parallel_loops(f);
   hoist_allocations(f);
+  begin_empty_reductions(f);
   stmt(f->body);
   finish();
   end_lines();

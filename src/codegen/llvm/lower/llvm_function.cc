@@ -75,6 +75,24 @@ Lowering::Value* Lowering::fixed_point_product(const ir::Call* c) {
   return narrow(b_.CreateAShr(b_.CreateAdd(product, half), count(by)));
 }
 
+// base + lane < limit, of numbers without a sign.
+Lowering::Value* Lowering::active_lanes(const ir::Call* c) {
+  const DType t = c->args[0]->dtype();
+  if (!t.is_scalar() || !t.is_integral() || t != c->args[1]->dtype())
+    refuse("`T.get_active_lane_mask` is over two integers of one dtype");
+  if (widened_) refuse("lanes are counted in a vectorised loop");
+  Value* first = value(c->args[0]);
+  Value* end = value(c->args[1]);
+  const auto lanes = unsigned(lanes_of(c));
+  std::vector<llvm::Constant*> numbers;
+  for (unsigned i = 0; i < lanes; ++i) numbers.push_back(llvm::ConstantInt::get(b_.getInt64Ty(), i));
+  Value* left = b_.CreateZExtOrTrunc(b_.CreateSub(end, first), b_.getInt64Ty());
+  left = b_.CreateSelect(b_.CreateICmpULT(first, end), left, i64(0));
+  Value* mask = lanes > 1 ? b_.CreateICmpUGT(splat(left, lanes), llvm::ConstantVector::get(numbers))
+                          : b_.CreateICmpNE(left, i64(0));
+  return b_.CreateZExtOrTrunc(mask, value_type(c->dtype().element(), lanes > 1 ? lanes : 0));
+}
+
 // A half of a vector's lanes, or two vectors in a row; a literal of 64 bits in two halves. Null: another call.
 Lowering::Value* Lowering::lanes_call(const ir::Call* c) {
   if (ir::is_call_of(c, ir::intrin::LargeUintImm)) {
@@ -83,6 +101,7 @@ Lowering::Value* Lowering::lanes_call(const ir::Call* c) {
     return llvm::ConstantInt::get(value_type(c->dtype().element(), 0),
                                   std::uint64_t(*high) << 32 | (std::uint64_t(*low) & 0xffff'ffff));
   }
+  if (ir::is_call_of(c, ir::intrin::GetActiveLaneMask)) return active_lanes(c);
   const bool low = ir::is_call_of(c, ir::intrin::Vectorlow), high = ir::is_call_of(c, ir::intrin::Vectorhigh);
   if (!low && !high && !ir::is_call_of(c, ir::intrin::Vectorcombine)) return nullptr;
   if (widened_) refuse("lanes are moved in a vectorised loop");

@@ -20,6 +20,7 @@
 #include "codegen/llvm/engine/artefact.h"
 #include "rldb/codegen/llvm/aot.h"
 #include "rldb/codegen/llvm/jit.h"
+#include "rldb/eval/empty_reduction.h"
 #include "rldb/ir/context.h"
 #include "rldb/ir/lowered_name.h"
 #include "rldb/schedule/bounds.h"
@@ -224,6 +225,8 @@ class Lowering {
   void allocate_buffer(const ir::Buffer* b);
   void declare_view(const ir::Buffer* b, const Memory& memory);
   void hoist_allocations(const ir::PrimFunc* f);
+  void begin_empty_reductions(const ir::PrimFunc* f);
+  void fill_if(Value* condition, const Memory& memory, const eval::EmptyReduction& r);
   bool size_is_known(const ir::Buffer* b) const;
   // `unwritten`: elements may be read before they are written; they are zero then, as memory from the arena is.
   Memory allocate(std::vector<Value*> extents, DType dtype, std::string_view name, bool on_stack, bool unwritten);
@@ -291,6 +294,7 @@ class Lowering {
   Value* llvm_function(const ir::LlvmFunction& f, const Operands& in);
   Value* fixed_point_product(const ir::Call* c);
   Value* lanes_call(const ir::Call* c);
+  Value* active_lanes(const ir::Call* c);
   Value* exp10(const Operands& in);
   Value* rsqrt(const Operands& in);
   Value* sigmoid(const Operands& in);

@@ -124,11 +124,8 @@ Val const_call(Reader& r, const CallNode& call) {
   std::vector<std::int64_t> shape;
   Val v = *value;
   // "inf", "nan" as text.
-  if (v.is(ValKind::Str)) {
-    if (v.text == "inf") v = Val::of_float(std::numeric_limits<double>::infinity());
-    if (v.text == "-inf") v = Val::of_float(-std::numeric_limits<double>::infinity());
-    if (v.text == "nan") v = Val::of_float(std::numeric_limits<double>::quiet_NaN());
-  }
+  if (v.is(ValKind::Str))
+    if (const auto number = named_float(v.text)) v = Val::of_float(*number);
   if (!constant_shape(v, shape, 0)) return r.error(args.node(0, "value"), diag::BadConstant, describe(r, *value));
   std::vector<Val> numbers;
   collect_numbers(v, numbers);

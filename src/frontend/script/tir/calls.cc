@@ -48,14 +48,11 @@ Val dtype_call(Reader& r, const CallNode& call, ir::DType dtype) {
   }
   if (v->poison()) return {};
   if (v->is(ValKind::Str)) {
-    if (v->text != "inf" && v->text != "-inf" && v->text != "nan") return r.error(at, diag::BadNumber, v->text);
+    const auto number = named_float(v->text);
+    if (!number) return r.error(at, diag::BadNumber, v->text);
     if (!is_literal_dtype(dtype) || !dtype.is_float())
       return r.error(call.node, diag::ExpectedDType, no_such_literal(dtype));
-    const double infinity = std::numeric_limits<double>::infinity();
-    const double value = v->text == "inf"    ? infinity
-                         : v->text == "-inf" ? -infinity
-                                             : std::numeric_limits<double>::quiet_NaN();
-    return Val::of(static_cast<const ir::Expr*>(r.ctx.float_imm(dtype, value)));
+    return Val::of(static_cast<const ir::Expr*>(r.ctx.float_imm(dtype, *number)));
   }
   if (v->is_number()) {
     const bool is_float = v->is(ValKind::Float);

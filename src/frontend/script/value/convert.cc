@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+#include <limits>
+
 #include "frontend/script/relax/relax.h"
 #include "frontend/script/symbols.h"
 #include "frontend/script/tir/tir.h"
@@ -442,6 +445,15 @@ std::optional<std::vector<const ir::Expr*>> to_dims(Reader& r, const Val& v, Nod
       return std::vector<const ir::Expr*>(s->values.begin(), s->values.end());
   if (!one(v)) return std::nullopt;
   return dims;
+}
+
+std::optional<double> named_float(std::string_view text) {
+  const bool negative = text.starts_with('-');
+  const double sign = negative ? -1 : 1;
+  if (negative) text.remove_prefix(1);
+  if (text == "inf") return std::copysign(std::numeric_limits<double>::infinity(), sign);
+  if (text == "nan") return std::copysign(std::numeric_limits<double>::quiet_NaN(), sign);
+  return std::nullopt;
 }
 
 }  // namespace rldb::frontend::script

@@ -35,4 +35,7 @@ bool is_relax_value(const Val& v);              // an expression that is not a s
 bool is_scalar_expr(const ir::Expr* e);         // of PrimType or PointerType
 std::string describe(Reader& r, const Val& v);  // for messages: "an integer", "`R.Tensor((2,), ...)`"
 
+// "inf", "-inf", "nan" and "-nan": floats that Python has no literals for.
+std::optional<double> named_float(std::string_view text);
+
 }  // namespace rldb::frontend::script

@@ -136,11 +136,8 @@ Val float_call(Reader& r, const CallNode& call) {
   args.finish();
   if (!v || v->poison()) return {};
   if (v->is_number()) return Val::of_float(v->is(ValKind::Float) ? v->floating : double(v->integer));
-  if (v->is(ValKind::Str)) {
-    if (v->text == "inf") return Val::of_float(std::numeric_limits<double>::infinity());
-    if (v->text == "-inf") return Val::of_float(-std::numeric_limits<double>::infinity());
-    if (v->text == "nan") return Val::of_float(std::numeric_limits<double>::quiet_NaN());
-  }
+  if (v->is(ValKind::Str))
+    if (const auto number = named_float(v->text)) return Val::of_float(*number);
   return r.error(args.node(0, "x"), diag::NotParseTime, describe(r, *v));
 }
 

@@ -329,7 +329,7 @@ Status command_Uses(Repl& repl, std::string_view rest) {
 static Status ask_command(Repl& repl, const std::string& command) {
   if (!needs(repl, "`:verify --test`", session::kModule)) return Status::Failed;
   if (!repl.may("run a shell", command)) return Status::Failed;
-  const std::string text = module_text(repl.session().module(), repl.session().options().print);
+  const std::string text = module_text(repl.session().module(), repl.session().print_options());
   const std::optional<int> code = repro::run_test_command(command, text);
   if (repl.wants_json()) repl.give(Json{{"finds_the_fault", code == 0}});
   if (code == 0) return repl.fail(source::message(diag::CommandFindsFault, command));

@@ -41,8 +41,8 @@ Status command_SaveRepro(Repl& repl, std::string_view rest) {
   repro.seen = last.error.empty() ? last.expectation : last.error;
   repro.settings = settings_of(session.options());
   if (history.size() > 0) {
-    repro.module = module_text(history.module_at(0).as<ir::Module>(), session.options().print);
-    repro.before = versions_again(history, last.version, session.options().print);
+    repro.module = module_text(history.module_at(0).as<ir::Module>(), session.print_options());
+    repro.before = versions_again(history, last.version, session.print_options());
   }
   for (const session::NamedValue& v : session.values().in_order())
     if (v.name != "_" && is_one_name(v.name)) repro.values.push_back({v.name, v.value, false});
