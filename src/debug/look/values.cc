@@ -334,21 +334,26 @@ std::optional<Value> ValueFinder::from_history(std::uint32_t variable) {
   return result;
 }
 
-std::optional<Value> ValueFinder::changed_since(const UserVariable& v, std::uint64_t time) {
-  const std::vector<Change>& changes = d_.run->changes().list();
+std::optional<std::uint64_t> changed_last(const Debugger::Impl& d, const UserVariable& v, std::size_t frame,
+                                          std::uint64_t since) {
+  const std::vector<Change>& changes = d.run->changes().list();
   for (auto c = changes.rbegin(); c != changes.rend(); ++c) {
-    if (!c->writes || c->time < time || c->time > m_.instructions()) continue;
-    const auto past = d_.run->machine_at(c->time);
-    if (!past || past->frames().size() <= frame_) continue;
-    const Pc pc = past->frames()[frame_].pc;
-    const bool holds = pc >= v.begin && pc < v.range->end;
-    const Value* held = holds ? past->read_register(frame_, v.range->reg) : nullptr;
-    if (!held) continue;
-    notes_.push_back(
-        fmt::format("{} as of time {}, with a change by a command; its register was freed since", v.name, c->time));
-    return *held;
+    if (!c->writes || c->time < since || c->time > d.run->time()) continue;
+    const auto past = d.run->machine_at(c->time);
+    if (!past || past->frames().size() <= frame) continue;
+    const Pc pc = past->frames()[frame].pc;
+    if (pc >= v.begin && pc < v.range->end && past->read_register(frame, v.range->reg)) return c->time;
   }
   return std::nullopt;
+}
+
+std::optional<Value> ValueFinder::changed_since(const UserVariable& v, std::uint64_t time) {
+  const auto changed = changed_last(d_, v, frame_, time);
+  const auto past = changed ? d_.run->machine_at(*changed) : std::nullopt;
+  if (!past) return std::nullopt;
+  notes_.push_back(
+      fmt::format("{} as of time {}, with a change by a command; its register was freed since", v.name, *changed));
+  return *past->read_register(frame_, v.range->reg);
 }
 
 std::optional<Value> ValueFinder::symbol(std::string_view name) {

@@ -78,4 +78,9 @@ class ValueFinder {
   std::vector<std::string> notes_;
 };
 
+// The time of the last change by a command of a variable's value while a register of the frame held it, not before
+// `since` nor after now.
+std::optional<std::uint64_t> changed_last(const Debugger::Impl& d, const UserVariable& v, std::size_t frame,
+                                          std::uint64_t since);
+
 }  // namespace rldb::debug

@@ -125,7 +125,8 @@ bool each_holding(const Debugger::Impl& d, ElementTarget target, const Holding& 
   for (int hops = 0; hops < kMost; ++hops) {
     for (const UserVariable& v : d.run->code().variables(frame.function)) {
       if (v.name != target.base || v.begin > frame.pc) continue;
-      const auto time = d.latest_time(v.begin, target.frame);
+      auto time = d.latest_time(v.begin, target.frame);
+      if (const auto changed = time ? changed_last(d, v, target.frame, *time) : std::nullopt) time = changed;
       if (time && f(*time, {target.frame, v.range->reg, target.fields})) return true;
     }
     // An alias, or a field of a tuple, has no register of its own.
