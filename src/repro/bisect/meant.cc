@@ -10,6 +10,7 @@
 #include "repro/borrow.h"
 #include "repro/compare/lower_precision.h"
 #include "repro/values.h"
+#include "rldb/eval/eval.h"
 #include "rldb/passes/pass.h"
 #include "rldb/passes/pass_id.h"
 #include "rldb/repro/tensor_difference.h"

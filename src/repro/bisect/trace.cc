@@ -32,6 +32,7 @@
 #include "repro/cpu_clock.h"
 #include "repro/dims.h"
 #include "repro/unchanged.h"
+#include "repro/values.h"
 #include "rldb/ir/equal.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"

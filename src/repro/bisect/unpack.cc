@@ -25,9 +25,7 @@ namespace {
 // TVM's number for the convention, and those of the fields of records: of a tensor, of an argument, of a list of dims.
 constexpr std::int64_t kPackedFunction = 1;
 constexpr std::int64_t kElements = 1, kShapeList = 2, kStrideList = 3, kRank = 4, kTypeCode = 5, kTypeBits = 6,
-                       kTypeLanes = 7, kByteOffset = 8, kDevice = 9, kDeviceType = 10, kTypeIndex = 13, kArgument = 15,
-                       kItem = 17;
-constexpr std::int64_t kCpu = 1;
+                       kTypeLanes = 7, kByteOffset = 8, kDevice = 9, kTypeIndex = 13, kArgument = 15, kItem = 17;
 // Kinds of arguments.
 constexpr std::int64_t kIntArgument = 1, kBoolArgument = 2, kFloatArgument = 3, kTensorArgument = 7;
 constexpr std::size_t kPackedParameters = 4;  // self, the records, their number, the result
@@ -98,8 +96,6 @@ class DeclaredRecords : public ir::Rewriter {
         return ctx_.int_imm(dtype, buffer->dtype.bits);
       case kTypeLanes:
         return ctx_.int_imm(dtype, buffer->dtype.lanes);
-      case kDeviceType:
-        return ctx_.int_imm(dtype, kCpu);
       case kByteOffset:
       case kDevice:
         return ctx_.int_imm(dtype, 0);

@@ -18,6 +18,7 @@
 #include <sstream>
 
 #include "codegen/llvm/both_engines.h"
+#include "codegen/llvm/engine/emitted.h"
 #include "golden/golden.h"
 #include "rldb/ir/equal.h"
 #include "rldb/ir/printer.h"
@@ -108,7 +109,7 @@ std::vector<StepText> check_case(const StepCase& c) {
     for (const auto& dims : c.dims) {
       Case values;
       values.symbols = dims;
-      check_same_values(t.ctx, t.f, step.after, values);
+      check_same_values(t.ctx, t.f, codegen::with_begun(t.ctx, t.f, step.after), values);
     }
     out.push_back({title, text});
   }

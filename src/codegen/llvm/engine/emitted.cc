@@ -56,6 +56,8 @@ const ir::Stmt* filled(ir::Context& ctx, const ir::Buffer* b, const eval::EmptyR
   return ctx.if_stmt(empty, s);
 }
 
+}  // namespace
+
 const ir::PrimFunc* with_begun(ir::Context& ctx, const ir::PrimFunc* written, const ir::PrimFunc* made) {
   if (made == written) return made;
   std::vector<const ir::Stmt*> parts;
@@ -67,8 +69,6 @@ const ir::PrimFunc* with_begun(ir::Context& ctx, const ir::PrimFunc* written, co
   parts.push_back(made->body);
   return ctx.prim_func(made->params, made->ret_type, ctx.seq_stmt(parts), made->attrs, made->s_tir);
 }
-
-}  // namespace
 
 ir::Result<const ir::PrimFunc*> emitted(ir::Context& ctx, const ir::PrimFunc* f, std::string_view name,
                                         const JitOptions& options) {

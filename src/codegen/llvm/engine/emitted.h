@@ -25,4 +25,8 @@ struct CodeSource {
 ir::Result<CodeSource> code_source(ir::Context& ctx, const ir::PrimFunc* f, std::string_view name,
                                    const JitOptions& options);
 
+// A form that schedules made of a kernel, which first writes the results of reductions over no elements
+// (rldb/eval/empty_reduction.h): they may not be found again in it.
+const ir::PrimFunc* with_begun(ir::Context& ctx, const ir::PrimFunc* written, const ir::PrimFunc* made);
+
 }  // namespace rldb::codegen
