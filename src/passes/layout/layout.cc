@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cctype>
 
-#include "rldb/ir/arith.h"
 #include "rldb/ir/op/transpose.h"
 #include "rldb/ir/op_attr/axis_attr.h"
 #include "rldb/ir/op_attr/layout_attr.h"
@@ -80,14 +79,13 @@ bool Layout::splits(std::int64_t axis) const {
                      [axis](const Piece& p) { return p.axis == axis && p.factor != 0; });
 }
 
-bool Layout::divides(Context& ctx, const Type* t) const {
+bool Layout::divides(const Type* t) const {
   const auto* tensor = as<TensorType>(t);
   if (!tensor || !tensor->has_shape || tensor->ndim != ndim()) return false;
   return std::all_of(pieces_.begin(), pieces_.end(), [&](const Piece& p) {
     if (p.factor == 0) return true;
-    const Expr* dim = tensor->shape[std::size_t(p.axis)];
-    const Expr* rest = floor_mod(ctx, dim, ctx.int_imm(dim->dtype(), p.factor));
-    return Analyzer(ctx).prove_equal(rest, ctx.int_imm(dim->dtype(), 0));
+    const auto dim = const_int(tensor->shape[std::size_t(p.axis)]);
+    return !dim || *dim % p.factor == 0;
   });
 }
 

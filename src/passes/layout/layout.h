@@ -34,8 +34,8 @@ class Layout {
   // Where an axis, or its outer part, is stored. Negative axes count from the end.
   std::int64_t place(std::int64_t axis) const;
   bool splits(std::int64_t axis) const;
-  // Whether the tensor has a shape whose dims are known to divide evenly. TVM trusts symbolic dims to.
-  bool divides(ir::Context& ctx, const ir::Type* t) const;
+  // Whether the tensor has a shape whose known dims divide evenly. As in TVM, symbolic dims are trusted to.
+  bool divides(const ir::Type* t) const;
   bool operator==(const Layout&) const = default;
 
  private:

@@ -74,7 +74,7 @@ static Decision binary(const LayoutQuery& q) {
   if ((a.is_split() || b.is_split()) && a.ndim() == b.ndim()) {
     const bool first = a.pieces().size() >= b.pieces().size() && y->has_shape;
     const Layout& split = first ? a : b;
-    if (split.divides(q.ctx, first ? y : x)) return both(q, split, split, split);
+    if (split.divides(first ? y : x)) return both(q, split, split, split);
   }
   if (x->ndim == 0) return both(q, a, b, b);
   if (y->ndim == 0) return both(q, a, b, a);
@@ -146,8 +146,8 @@ Decision convolution(const LayoutQuery& q) {
   if (!data || !weight || !result) return std::nullopt;
   const bool split = data->is_split() || weight->is_split() || result->is_split();
   const Attr* groups = find_attr(c->attrs, op_attr::Groups);
-  if (split && (!data->divides(q.ctx, c->args[0]->type) || !weight->divides(q.ctx, c->args[1]->type) ||
-                (groups && groups->integer != 1)))
+  if (split &&
+      (!data->divides(c->args[0]->type) || !weight->divides(c->args[1]->type) || (groups && groups->integer != 1)))
     return std::nullopt;
   return with_conv_layouts(q, *data, *weight, *result, {wanted[0], wanted[1], result_wanted});
 }
@@ -331,7 +331,7 @@ Decision split(const LayoutQuery& q) {
   const auto* parts = as<TupleType>(q.call->type);
   if (!parts || !tensor(q.call->args[0])) return std::nullopt;
   Layout layout = q.layout_of(q.call->args[0]);
-  const auto even = [&](const Type* part) { return layout.divides(q.ctx, part); };
+  const auto even = [&](const Type* part) { return layout.divides(part); };
   if (layout.is_split() && !std::all_of(parts->fields.begin(), parts->fields.end(), even))
     layout = Layout::initial(layout.ndim());
   Decision d = with_axis(q, layout);
@@ -464,7 +464,7 @@ Decision concat(const LayoutQuery& q) {
     if (!first) first = layout;
   }
   const bool even = split && std::all_of(parts->items.begin(), parts->items.end(),
-                                         [&](const Expr* item) { return split->divides(q.ctx, item->type); });
+                                         [&](const Expr* item) { return split->divides(item->type); });
   if (!even && !plain) return std::nullopt;
   const Layout layout = even ? *split : *plain;
   const Span<NamedAttr> attrs = q.ctx.with_attr(q.call->attrs, op_attr::Axis, q.ctx.attr(layout.place(axis->integer)));
