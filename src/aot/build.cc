@@ -103,7 +103,7 @@ class Builder {
     program.kernels = std::move(kernels_);
     bytecode::Executable named = *plan_.build->executable;
     if (request_.names) named.debug = *request_.names;
-    program.executable = &named;  // what its errors say where they are
+    program.executable = &named;  // with the names that its errors give
     auto description = bytecode::library_program(named);
     if (!description.ok()) {
       out_.add({}, source::message(diag::NotSerialisable, description.error().message));

@@ -40,8 +40,7 @@ bool calls_others(const ir::PrimFunc* f) {
   return calls;
 }
 
-// `results`: the function returns what the kernel writes to.
-// `f`: the public kernel, which is called `kernel` now.
+// A function that calls `f`, which is named `kernel` now. `results`: it returns the tensors that the kernel writes to.
 const ir::Function* function_around(ir::Context& ctx, std::string_view kernel, const ir::PrimFunc* f, bool results) {
   const auto* type = as<ir::FuncType>(f->type);
   const std::set<const ir::Var*> stored = stored_to(f);

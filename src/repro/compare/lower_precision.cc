@@ -40,7 +40,7 @@ bool uses(const ir::Module* module, DType format) {
   return found;
 }
 
-// void: approximations in the same format.
+// Void, for passes that approximate without changing the format, counts as float16.
 double unit_of_format(DType t) { return t.is_bfloat16() ? 0x1p-7 : 0x1p-10; }
 
 // The largest distance between two tensors, and the largest magnitude of the first.
