@@ -98,8 +98,7 @@ class Keys {
                                                 "😀",
                                                 "e\xCC\x81",
                                                 "\xE2\x80\x8B",
-                                                "\xC2\x9B"
-                                                "31m",
+                                                "\302\23331m",
                                                 "\xE2\x82",
                                                 "\xF0\x9F",
                                                 "\xC3",
@@ -124,8 +123,7 @@ class Keys {
                                             "'",
                                             "# a comment",
                                             "?add\r",
-                                            "\x18"
-                                            "a",
+                                            "\030a",
                                             "\x18s",
                                             "\x18o",
                                             ":tui\r",
