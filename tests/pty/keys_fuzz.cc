@@ -91,19 +91,9 @@ class Keys {
       "\033[H",    "\033[F",    "\033[3~",  "\033[2~", "\033[5~", "\033[6~",    "\033[1~", "\033[1;5C",
       "\033[1;5D", "\033[1;3C", "\033OP",   "\033[",   "\033",    "\033O",      "\033[Z",  "\033[200",
       "\033[201~", "\033\033",  "\033[15~", "\033[M ", "\033[I",  "\033[<0;1M", "\033x",   "\033[99;99R"};
-  static constexpr const char* kCharacters[] = {"é",
-                                                "ß",
-                                                "€",
-                                                "漢",
-                                                "😀",
-                                                "e\xCC\x81",
-                                                "\xE2\x80\x8B",
-                                                "\302\23331m",
-                                                "\xE2\x82",
-                                                "\xF0\x9F",
-                                                "\xC3",
-                                                "\xFF",
-                                                "\xED\xA0\x80"};
+  static constexpr const char* kCharacters[] = {
+      "é",           "ß",        "€",        "漢",   "😀",    "e\xCC\x81",   "\xE2\x80\x8B",
+      "\302\23331m", "\xE2\x82", "\xF0\x9F", "\xC3", "\xFF", "\xED\xA0\x80"};
   static constexpr const char* kScript[] = {"x = R.const(1)",
                                             "R.add(x, x)",
                                             "@R.function\r",

@@ -54,8 +54,11 @@ bool is_condition(const Value& v) {
 
 class FirstSearch {
  public:
-  FirstSearch(const Trace& a, const Trace& b, const Matcher& matcher, const Tolerances& tolerances)
-      : a_(a), b_(b), matcher_(matcher), tolerances_(tolerances) {}
+  // Strict: a tensor that keeps its name and has another value is wrong also if all of the same values are there.
+  enum class Names : std::uint8_t { MayMove, Strict };
+  FirstSearch(const Trace& a, const Trace& b, const Matcher& matcher, const Tolerances& tolerances,
+              Names names = Names::MayMove)
+      : a_(a), b_(b), matcher_(matcher), tolerances_(tolerances), names_(names) {}
 
   // Back from the part of the result that differs.
   std::optional<FirstDifference> from_result(std::size_t leaf) {
@@ -71,17 +74,6 @@ class FirstSearch {
       if (i != kNoEvent || reads_overwritten(j) || j == end_) return describe(j, i);
     }
     return std::nullopt;
-  }
-
-  // The same, where a tensor that keeps its name and has another value is wrong also if all of the same values are
-  // there.
-  std::optional<FirstDifference> by_names(std::size_t leaf) {
-    names_tell_ = true;
-    slice_.clear();
-    counterparts_.clear();
-    auto found = from_result(leaf);
-    names_tell_ = false;
-    return found;
   }
 
   // A condition, on which it depends what runs after it, before another event.
@@ -155,7 +147,7 @@ class FirstSearch {
     if (matcher_.same_value(a_.events[theirs], b_.events[r.event])) return Operand::Same;
     if (!known) return Operand::Wrong;
     const bool keeps_its_name = matcher_.namesake(r.event) == theirs;
-    const bool may_be_renamed = !names_tell_ && same_set(a_.events[i], b_.events[j]);
+    const bool may_be_renamed = names_ == Names::MayMove && same_set(a_.events[i], b_.events[j]);
     return keeps_its_name && !may_be_renamed ? Operand::Wrong : Operand::Other;
   }
 
@@ -265,7 +257,7 @@ class FirstSearch {
   std::unordered_map<std::size_t, std::size_t> counterparts_;
   std::size_t end_ = kNoEvent;  // the event of the result, whose counterpart is known
   std::size_t end_counterpart_ = kNoEvent;
-  bool names_tell_ = false;
+  Names names_;
 };
 
 // The place where a run ended with an error; none if it did not begin.
@@ -391,7 +383,9 @@ Comparison compare(ir::Context& ctx, const Trace& a, const Trace& b, const Toler
   if (!behind && c.first) behind = search.of_condition(handed, c.first->event);
   // A tensor that a call reads under the same name is wrong itself, where nothing tells how else it came there.
   if (!behind && c.first && c.first->reads_others() && keeps_a_name(*c.first))
-    if (auto by_name = search.by_names(leaf); by_name && by_name->difference) behind = std::move(by_name);
+    if (auto found = FirstSearch(a, b, matcher, tolerances, FirstSearch::Names::Strict).from_result(leaf);
+        found && found->difference)
+      behind = std::move(found);
   if (behind) c.first = std::move(behind);
   return c;
 }

@@ -235,7 +235,7 @@ class Lowering {
   void decl_buffer(const ir::DeclBuffer* s);
   void allocate_const(const ir::AllocateConstStmt* s);
 
-  // ---- expressions (lower/expr.cc) ----
+  // ---- expressions (lower/expr.cc, arithmetic.cc, index.cc) ----
   Value* value(const ir::Expr* e);
   Value* index(const ir::Expr* e);       // i64, or a vector of i64 in a vectorised loop
   Value* wide_index(const ir::Expr* e);  // the same, in 64 bits throughout
@@ -254,6 +254,8 @@ class Lowering {
   Value* choose(const ir::Expr* cond, const ir::Expr* yes, const ir::Expr* no);
   Value* lazy(const ir::Expr* cond, const std::function<Value*()>& a, const std::function<Value*()>& b, bool cheap);
   Value* convert(Value* v, DType from, DType to);
+  // A float type that is computed in float32 or float64 and rounded.
+  static bool is_narrow(DType t) { return t.is_float() && !(t.code == runtime::TypeCode::Float && t.bits >= 32); }
   Value* round_narrow(Value* v, DType t);  // float to float
   Value* ramp(const ir::Ramp* r);
   Value* broadcast(const ir::Broadcast* b);
