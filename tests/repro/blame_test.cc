@@ -182,6 +182,77 @@ TEST_CASE("blame: the part of a call has all that it takes, also what it does no
   CHECK(ir::print(cut->b.module).find("R.exp") == std::string::npos);
 }
 
+TEST_CASE("blame: another kernel inside of a fused function that looks like its neighbour") {
+  const auto kernel = [](const std::string& name, const std::string& sign) {
+    return "    @T.prim_func(private=True)\n    def " + name +
+           R"((a: T.Buffer((8,), "float32"), b: T.Buffer((8,), "float32"), c: T.Buffer((8,), "float32")):
+        for i in range(8):
+            c[i] = a[i] )" +
+           sign + " b[i]\n";
+  };
+  const auto fused = [](const std::string& name, const std::string& first, const std::string& second) {
+    return "    @R.function(private=True)\n    def " + name +
+           R"((x: R.Tensor((8,), "float32"), y: R.Tensor((8,), "float32")) -> R.Tensor((8,), "float32"):
+        R.func_attr({"Primitive": True})
+        cls = Module
+        with R.dataflow():
+            p = R.call_tir(cls.)" +
+           first + R"(, (x, y), out_sinfo=R.Tensor((8,), "float32"))
+            q = R.call_tir(cls.)" +
+           second + R"(, (p, y), out_sinfo=R.Tensor((8,), "float32"))
+            R.output(q)
+        return q
+)";
+  };
+  const std::string main = R"(    @R.function
+    def main(x: R.Tensor((8,), "float32"), y: R.Tensor((8,), "float32")) -> R.Tensor((8,), "float32"):
+        cls = Module
+        with R.dataflow():
+            a = cls.fused_a(x, y)
+            b = cls.fused_b(a, y)
+            R.output(b)
+        return b
+)";
+  const std::string kernels = kBegin + kernel("addk", "+") + kernel("mulk", "*") + kernel("subk", "-");
+  const std::string good = kernels + fused("fused_a", "addk", "mulk") + fused("fused_b", "mulk", "addk") + main;
+  SUBCASE("a kernel that the neighbour has in this place") {
+    Two two(good, replaced(good, "cls.addk, (x, y)", "cls.mulk, (x, y)"));
+    CHECK(two.c.first->name == "p");
+    CHECK(two.c.first->function == "fused_a");
+    CHECK(two.c.first->callee == "mulk");
+    CHECK(two.c.first->handed_on.empty());
+    CHECK(two.c.first->fault_is_here());
+  }
+  SUBCASE("a kernel that is nowhere else") {
+    Two two(good, replaced(good, "cls.mulk, (x, y)", "cls.subk, (x, y)"));
+    CHECK(two.c.first->name == "p");
+    CHECK(two.c.first->function == "fused_b");
+    CHECK(two.c.first->fault_is_here());
+  }
+}
+
+TEST_CASE("blame: a call in place whose results are other arguments") {
+  const std::string good = kBegin + R"(    @T.prim_func(private=True)
+    def k(a: T.Buffer((4,), "float32"), b: T.Buffer((4,), "float32"), c: T.Buffer((4,), "float32")):
+        for i in range(4):
+            a[i] = a[i] + b[i]
+            c[i] = a[i] * b[i]
+    @R.function
+    def main(x: R.Tensor((4,), "float32"), y: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        cls = Module
+        p = R.exp(x)
+        q = R.exp(y)
+        w = R.call_tir_inplace(cls.k, (p, q), out_sinfo=[R.Tensor((4,), "float32"), R.Tensor((4,), "float32")], inplace_indices=[0, -1])
+        u = w[0]
+        v = w[1]
+        z = R.subtract(u, v)
+        return z
+)";
+  Two two(good, replaced(good, "inplace_indices=[0, -1]", "inplace_indices=[1, -1]"));
+  CHECK(two.c.first->name == "w");
+  CHECK(two.c.first->handed_on == "other arguments of `w` are its results");
+}
+
 TEST_CASE("shadow: what overflows on both sides hides nothing else") {
   const std::string good = kBegin + R"(    @R.function
     def main(x: R.Tensor((4,), "float16")) -> R.Tensor((4,), "float16"):

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "rldb/ir/op_attr/call_attr.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"
 #include "rldb/support/text.h"
@@ -39,6 +40,8 @@ const ir::Expr* argument_of(const Handed& h) {
 }
 
 }  // namespace
+
+bool is_in_place(const ir::Call& call) { return ir::find_attr(call.attrs, op_attr::InplaceIndices) != nullptr; }
 
 HandedOn::Index HandedOn::index_of(const Trace& t) {
   Index index;
@@ -139,6 +142,8 @@ std::optional<FirstDifference> HandedOn::to_value(const Pair& p, int depth) cons
     const auto *was = ir::as<ir::GlobalVar>(call->callee), *is = ir::as<ir::GlobalVar>(now->callee);
     if (was && is && stem(was->name) != stem(is->name))
       return found(p, p.b->function, fmt::format("`{}` was called, now `{}` is", was->name, is->name));
+    if (is_in_place(*call) && is_in_place(*now) && text_of(x) != text_of(y))
+      return found(p, p.b->function, fmt::format("other arguments of `{}` are its results", p.b->name));
     if (p.a->other_function != p.b->other_function) return std::nullopt;
     const auto result = pair(p.b->other_function, p.b->other_activation, "");
     return result ? follow(*result, depth + 1) : std::nullopt;
@@ -211,7 +216,8 @@ std::optional<FirstDifference> HandedOn::became_a_part(const Event& reader) cons
 std::optional<FirstDifference> HandedOn::by_name_of_parameter(const FirstDifference& d, const Event& y) const {
   for (const ComparedInput& in : d.inputs) {
     if (in.instead_of.empty()) continue;
-    const auto it = of_b_.find({y.function, y.activation, in.instead_of});
+    const Key key{y.function, y.activation, in.instead_of};
+    const auto it = of_a_.contains(key) ? of_b_.end() : of_b_.find(key);
     if (it == of_b_.end() || it->second->kind != Handed::Kind::Parameter) continue;
     const std::string given = text_of(argument_of(*it->second));
     if (given != in.name) continue;

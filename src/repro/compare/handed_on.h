@@ -16,6 +16,9 @@
 
 namespace rldb::repro {
 
+// Some of its results are its arguments, overwritten.
+bool is_in_place(const ir::Call& call);
+
 class HandedOn {
  public:
   HandedOn(const Trace& a, const Trace& b, const Matcher& matcher);

@@ -72,6 +72,10 @@ Matcher::Matcher(ir::Context& ctx, const Trace& a, const Trace& b, const Toleran
       if (!is_register(name)) by_name_[name].push_back(i);
     by_type_[type_hash(a.events[i])].push_back(i);
   }
+  std::unordered_set<std::string_view> functions;
+  for (const Event& e : a.events) functions.insert(e.function);
+  for (const Event& e : b.events)
+    if (functions.contains(e.function)) functions_of_both_.insert(e.function);
   for (std::size_t j = 0; j < b.events.size(); ++j) {
     support::poll();
     for (const std::string& name : b.events[j].names)
@@ -161,7 +165,9 @@ int Matcher::likeness(const Event& a, const Event& b) const {
   if (named) score += related(a.callee, b.callee) ? 3 : 1;
   if (same_callee) score += 2;
   if ((named || same_callee || origin) && reads_the_same(a, b)) score += 2;
-  return score + (a.function == b.function ? 1 : 0);
+  if (a.function == b.function) return score + 1;
+  // A function that both sides run has its counterparts there; most of those of one fusion look like another's.
+  return score - (functions_of_both_.contains(a.function) && functions_of_both_.contains(b.function) ? 2 : 0);
 }
 
 std::size_t Matcher::counterpart(std::size_t b, int least) const {

@@ -1,7 +1,9 @@
 // Which tensors of one run correspond to which of another. Room-private.
 #pragma once
 
+#include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "rldb/repro/tensor_difference.h"
@@ -42,6 +44,7 @@ class Matcher {
   ByName by_name_;                                                     // of a
   ByName by_name_b_;                                                   // of b
   std::unordered_map<std::size_t, std::vector<std::size_t>> by_type_;  // of a
+  std::unordered_set<std::string_view> functions_of_both_;
   std::vector<std::size_t> equal_;
   std::vector<bool> taken_;  // of a: some event of b has an equal value
 };

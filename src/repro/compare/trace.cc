@@ -9,6 +9,7 @@
 #include <unordered_set>
 
 #include "repro/compare/buffer_use.h"
+#include "repro/compare/handed_on.h"
 #include "repro/values.h"
 #include "rldb/bytecode/builtin.h"
 #include "rldb/ir/op_traits.h"
@@ -365,7 +366,8 @@ struct Recorder::State {
     const auto* call = ir::as<ir::Call>(b->value);
     const bool calls_function = call && !ir::as<ir::Op>(call->callee);
     const bool names = ir::as<ir::Var>(b->value) || ir::as<ir::TupleGetItem>(b->value) || ir::as<ir::Tuple>(b->value);
-    if (functions.empty() || (!calls_function && !names)) return;
+    const bool in_place = call && is_in_place(*call);
+    if (functions.empty() || (!calls_function && !names && !in_place)) return;
     Handed h = handed(Handed::Kind::Binding, std::string(b->var->name));
     h.binding = b;
     if (calls_function) std::tie(h.other_function, h.other_activation) = returned;
