@@ -2,10 +2,12 @@
 #include <fmt/format.h>
 
 #include "ops/layout.h"
+#include "rldb/ir/intrinsic.h"
 #include "rldb/ir/op_attr/dtype_attr.h"
 #include "rldb/ir/op_attr/layout_attr.h"
 #include "rldb/ir/op_attr/window_attr.h"
 #include "rldb/ir/printer.h"
+#include "rldb/ir/walk.h"
 
 namespace rldb::ops::infer {
 
@@ -27,11 +29,19 @@ const Expr* window_count(ir::Context& ctx, const Expr* in, std::int64_t pad_begi
       ir::sub(ctx, ir::add(ctx, in, ctx.i64(pad_begin + pad_end - 1 + (ceil_mode ? stride - 1 : 0))), reach);
   const Expr* steps = stride == 1 ? span : ir::floor_div(ctx, simplify(ctx, span), ctx.i64(stride));
   const Expr* count = simplify(ctx, ir::add(ctx, steps, ctx.i64(1)));
+  if (!ceil_mode) return count;
   // A last window that would start beyond the data is left out.
-  auto n = ir::const_int(count);
-  auto extent = ir::const_int(in);
-  if (ceil_mode && n && extent && *n > 1 && (*n - 1) * stride >= *extent + pad_begin) return ctx.i64(*n - 1);
-  return count;
+  const Expr* fewer = simplify(ctx, ir::sub(ctx, count, ctx.i64(1)));
+  const Expr* last = ir::mul(ctx, fewer, ctx.i64(stride));
+  const Expr* end = ir::add(ctx, in, ctx.i64(pad_begin));
+  ir::Analyzer analyzer(ctx);
+  std::vector<const ir::Var*> vars;
+  ir::collect_vars(in, vars);
+  for (const ir::Var* v : vars) analyzer.mark_non_negative(v);
+  if (analyzer.prove(ir::compare(ctx, ir::BinaryKind::LT, last, end))) return count;
+  const Expr* beyond = ir::compare(ctx, ir::BinaryKind::GE, simplify(ctx, last), end);
+  if (analyzer.prove(beyond)) return fewer;
+  return ctx.intrin(DType::Int(64), ir::intrin::IfThenElse, {beyond, fewer, count});
 }
 
 // Sums and products of these numbers stay within 64 bits.
