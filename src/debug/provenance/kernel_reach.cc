@@ -27,6 +27,14 @@ constexpr std::uint64_t kMaxStores = 2'000'000;  // that are looked at one by on
 // Of a buffer of vectors, the lanes are written one by one.
 std::int64_t width_of(const ir::Buffer* b) { return std::int64_t(b->dtype.element().bytes()); }
 
+void mark(const MemoryPlace& place, std::int64_t width, bool is_marked, KernelReach& reach) {
+  for (MemorySet* set : {&reach.marked, &reach.written})
+    if (is_marked)
+      set->add(place.memory, place.byte, place.byte + width);
+    else
+      set->remove(place.memory, place.byte, place.byte + width);
+}
+
 // Marks or unmarks what a write has written.
 void apply(const MemoryPlace& place, std::int64_t width, const std::vector<KernelRead>& reads, KernelReach& reach) {
   bool own = false, other = false;
@@ -37,13 +45,7 @@ void apply(const MemoryPlace& place, std::int64_t width, const std::vector<Kerne
     else
       other = other || marked;
   }
-  if (own || other) {
-    reach.marked.add(place.memory, place.byte, place.byte + width);
-    reach.written.add(place.memory, place.byte, place.byte + width);
-  } else {
-    reach.marked.remove(place.memory, place.byte, place.byte + width);
-    reach.written.remove(place.memory, place.byte, place.byte + width);
-  }
+  mark(place, width, own || other, reach);
 }
 
 // Does the store add to its own element? Then it leaves the mark on it as it was.
@@ -123,7 +125,8 @@ class ForwardKernel : private KernelScope {
       set_axes(realize);
       if (may_read(realize->predicate)) return true;
       if (range_of(realize->predicate).high <= 0) return false;
-      return (realize->block->init && concerns(realize->block->init)) || concerns(realize->block->body);
+      const bool begins = realize->block->init && may_start_reduction(realize);
+      return (begins && concerns(realize->block->init)) || concerns(realize->block->body);
     }
     return false;
   }
@@ -250,24 +253,27 @@ class ForwardKernel : private KernelScope {
   std::uint64_t stores_ = 0;
 };
 
-// A sorted row depends on all of it.
+// A row of an output along the axis depends on the same elements throughout: those of its first one.
 Result<KernelReach> sorting_reach(const ir::PrimFunc* f, const SortingCall& sorting, const std::vector<Value>& args,
                                   const MemorySet& marked) {
   KernelReach reach{marked, {}};
   const auto kernel = sorting_kernel(f, args);
   for (std::size_t a = sorting.first_output; kernel && a < sorting.arrays.size(); ++a) {
     const runtime::Tensor& t = args[sorting.arrays[a]].as_tensor();
-    const std::int64_t width = std::int64_t(t.dtype().bytes());
-    for (std::int64_t i = 0; i < t.element_count(); ++i) {
+    const std::int64_t width = std::int64_t(t.dtype().bytes()), extent = t.shape()[std::size_t(sorting.axis)];
+    std::int64_t inner = 1;
+    for (std::size_t d = std::size_t(sorting.axis) + 1; d < t.shape().size(); ++d) inner *= t.shape()[d];
+    const auto place_at = [&](std::int64_t i) {
+      return MemoryPlace{t.storage().get(), std::int64_t(t.byte_offset()) + i * width};
+    };
+    for (std::int64_t first = 0; extent > 0 && first < t.element_count(); ++first) {
+      if (first / inner % extent != 0) continue;
       support::poll();
-      const MemoryPlace place{t.storage().get(), std::int64_t(t.byte_offset()) + i * width};
-      const auto seen = kernel->visit(place, nullptr, [&](const KernelWrite& w) {
-        KernelReach one{marked, {}};
-        apply(place, width, w.reads, one);
-        for (const MemorySet::Piece& p : one.written.in(place.memory, place.byte, place.byte + width)) {
-          reach.marked.add(place.memory, p.begin, p.end);
-          reach.written.add(place.memory, p.begin, p.end);
-        }
+      const auto seen = kernel->visit(place_at(first), nullptr, [&](const KernelWrite& w) {
+        const bool depends = std::any_of(w.reads.begin(), w.reads.end(), [&](const KernelRead& r) {
+          return marked.overlaps(r.place.memory, r.place.byte, r.place.byte + 1);
+        });
+        for (std::int64_t k = 0; k < extent; ++k) mark(place_at(first + k * inner), width, depends, reach);
         return false;
       });
       if (!seen.ok()) return support::Failure(seen.error());

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "rldb/ir/intrinsic.h"
 #include "rldb/ir/threads.h"
 #include "rldb/ir/walk.h"
@@ -198,6 +200,14 @@ bool KernelScope::starts_reduction(const ir::SBlockRealize* r) {
   for (const ir::IterVar& axis : r->block->iter_vars)
     if (axis.kind == ir::IterKind::Reduce && needed(axis.var) != needed(axis.dom.min)) return false;
   return true;
+}
+
+bool KernelScope::may_start_reduction(const ir::SBlockRealize* r) const {
+  return std::all_of(r->block->iter_vars.begin(), r->block->iter_vars.end(), [&](const ir::IterVar& axis) {
+    if (axis.kind != ir::IterKind::Reduce) return true;
+    const Interval at = range_of(axis.var), first = range_of(axis.dom.min);
+    return at.low <= first.high && first.low <= at.high;
+  });
 }
 
 bool KernelScope::may_be(const MemoryPlace& place, const ir::Buffer* b, ir::Span<const ir::Expr*> indices) const {

@@ -28,6 +28,8 @@ class KernelScope {
   void fail(std::string_view why);
   void set_axes(const ir::SBlockRealize* r);
   bool starts_reduction(const ir::SBlockRealize* r);
+  // The same for loop variables in intervals.
+  bool may_start_reduction(const ir::SBlockRealize* r) const;
   // The interval of a loop variable over a whole loop; nullopt: the loop has no iterations.
   std::optional<Interval> whole_loop(const ir::Expr* min, const ir::Expr* extent) const;
 
