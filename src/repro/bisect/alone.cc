@@ -10,11 +10,12 @@
 #include <map>
 #include <unordered_map>
 
-#include "repro/bisect/number_kinds.h"
+#include "repro/bisect/doubt.h"
 #include "repro/bisect/numbers.h"
 #include "repro/bisect/stage_functions.h"
 #include "repro/borrow.h"
 #include "repro/compare/match.h"
+#include "repro/compare/shadow.h"
 #include "repro/cpu_clock.h"
 #include "repro/dims.h"
 #include "repro/values.h"
@@ -208,6 +209,23 @@ std::vector<Value> AloneChecker::arguments(const Program& program, bool first) {
   return generated;
 }
 
+// A sum in another order before a normalisation amplifies its rounding: in float64 it does not differ.
+bool AloneChecker::is_in_doubt(const Found& f, Numbers numbers) {
+  const bool integers = std::any_of(f.good.args.begin(), f.good.args.end(), has_integers);
+  const Tolerances tolerances = numbers == Numbers::Large ? of_large_numbers(tolerances_) : tolerances_;
+  std::string why = doubt_about(session_, f.good, f.bad, tolerances, integers);
+  if (why.empty()) {
+    const Trace good = record(session_, f.good), bad = record(session_, f.bad);
+    const Shadow shadow = against_shadow(session_, f.good, good.result, bad.result);
+    if (shadow.verdict == Shadow::Verdict::Rounding) why = to_string(shadow);
+  }
+  if (why.empty()) return false;
+  std::string note =
+      fmt::format("a difference of `{}`, run by itself on {}, does not count: {}", f.binding, text_of(numbers), why);
+  if (std::find(doubts_.begin(), doubts_.end(), note) == doubts_.end()) doubts_.push_back(std::move(note));
+  return true;
+}
+
 AloneChecker::Outcome AloneChecker::run_parts(Found found, bool has_symbols) {
   const session::Options given = session_.options();
   Outcome outcome = run_with_all(found, has_symbols);
@@ -250,7 +268,7 @@ AloneChecker::Outcome AloneChecker::run_with_all(Found& found, bool has_symbols)
       if (!left) continue;  // it divides by 0, or its integers are indices: other rounds have others
       const auto right = execute(found.bad);
       outcome.ran = outcome.ran || right;
-      if (!right || !differ(*left, *right, numbers, tolerances_)) continue;
+      if (!right || !differ(*left, *right, numbers, tolerances_) || is_in_doubt(found, numbers)) continue;
       found.numbers = text_of(numbers);
       found.large = numbers == Numbers::Large;
       outcome.found = std::move(found);

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "repro/bisect/common_cut.h"
+#include "repro/bisect/number_kinds.h"
 #include "rldb/repro/bisect.h"
 
 namespace rldb::repro {
@@ -49,8 +50,11 @@ class AloneChecker {
   };
   // Parts in which no difference was found are not run again for another pair.
   Outcome run(const Pair& pair, const Stage& good, const Stage& bad);
+  // Notes of differences that do not count: a program that overflows, or rounding.
+  const std::vector<std::string>& doubts() const { return doubts_; }
 
  private:
+  bool is_in_doubt(const Found& f, Numbers numbers);
   Outcome run_parts(Found found, bool has_symbols);
   Outcome run_with_all(Found& found, bool has_symbols);
   std::vector<runtime::Value> arguments(const Program& program, bool first);
@@ -61,6 +65,7 @@ class AloneChecker {
   const Tolerances& tolerances_;
   using Parts = std::pair<std::uint64_t, std::uint64_t>;  // hashes
   std::set<Parts> alike_;                                 // no difference was found
+  std::vector<std::string> doubts_;
 };
 
 }  // namespace rldb::repro

@@ -145,6 +145,14 @@ Follower::Step Follower::attempt(std::size_t i, const std::string& function, Poi
     }
   }
   Outcome outcome = run_somehow(i, at, program);
+  if (outcome.asserted && !follows) pass_assertion(outcome, program);
+  if (loses_assertion(at, outcome, program)) {
+    at.previous = at.asserting->first;
+    at.program = at.asserting->second;
+    tried = std::move(program);
+    ran_[i] = ran_[at.previous] = true;
+    return Step::Differs;
+  }
   if (outcome.ran && !follows) {
     other_integers_ = false;
     look_for_finite(outcome, program);
@@ -156,10 +164,12 @@ Follower::Step Follower::attempt(std::size_t i, const std::string& function, Poi
   if (outcome.not_run.empty() && at.baseline == kNoStage)
     if (auto why_not = cannot_be_expected()) outcome.not_run = *why_not;
   if (!outcome.not_run.empty()) {
+    if (outcome.asserted && at.baseline == kNoStage) at.asserting.emplace(i, program);
     skip(i, outcome.not_run);
     return Step::Skipped;
   }
   ran_[i] = true;
+  comparisons_ += follows;
   if (at.baseline == kNoStage && !is_as_expected(i, outcome)) return Step::Skipped;
   if (follows && differs(next.reference, outcome)) {
     if (!is_meant(stage, next, outcome)) {
@@ -288,6 +298,28 @@ void Follower::give_values(std::vector<session::Argument>& made) const {
   }
 }
 
+// An assertion about a generated condition: with the conditions inverted the program may get past it.
+void Follower::pass_assertion(Outcome& outcome, Program& program) {
+  Program other = program;
+  other.args = copies(program.args);
+  for (std::size_t i = 0; i < other.args.size(); ++i)
+    if (made_up_[i]) turn_round(other.args[i]);
+  Outcome second = execute(other);
+  if (!second.ran) return;
+  outcome = std::move(second);
+  program = std::move(other);
+}
+
+// On the same inputs an earlier version was stopped by an assertion, which a pass removed.
+bool Follower::loses_assertion(const Point& at, const Outcome& outcome, const Program& program) const {
+  if (at.baseline != kNoStage || !at.asserting || !outcome.ran) return false;
+  const std::vector<Value>& before = at.asserting->second.args;
+  Tolerances exact;
+  exact.exact = true;
+  return std::equal(before.begin(), before.end(), program.args.begin(), program.args.end(),
+                    [&](const Value& a, const Value& b) { return !difference(a, b, exact); });
+}
+
 // Looks for generated inputs for which less of the result is NaN or infinite.
 void Follower::look_for_finite(Outcome& outcome, Program& program) {
   if (not_finite(outcome.result) == 0) return;
@@ -377,16 +409,6 @@ void Follower::prefer_wide(Outcome& outcome, Program& program) {
     other_integers_ = true;
   }
 }
-
-namespace {
-
-bool has_integers(const Value& v) {
-  bool found = false;
-  for_each_tensor(v, [&](const runtime::Tensor& t) { found = found || is_plain_integer(t); });
-  return found;
-}
-
-}  // namespace
 
 // Generated numbers become those of the kind. If the program does not run with all of them, some integers are indices
 // or divisors: then those of one parameter after the other, as long as it runs.
@@ -482,6 +504,7 @@ Outcome Follower::execute(const Program& program) {
   o.error = found.first_error();
   using runtime::ErrorKind;
   const auto kind = run.fault ? run.fault->error.kind : ErrorKind::Unsupported;
+  o.asserted = kind == ErrorKind::AssertFailed;
   if (kind == ErrorKind::Unsupported || kind == ErrorKind::UnknownFunction || kind == ErrorKind::TooLong ||
       kind == ErrorKind::OutOfMemory)
     o.not_run = o.error;

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
+#include <utility>
 
 #include "repro/bisect/constants.h"
 #include "repro/bisect/number_kinds.h"
@@ -16,7 +18,8 @@ namespace rldb::repro {
 struct Outcome {
   bool ran = false;
   std::string error;
-  std::string not_run;  // it could not be run, for a reason outside the program
+  std::string not_run;    // it could not be run, for a reason outside the program
+  bool asserted = false;  // an assertion of the program stopped it
   runtime::Value result;
 };
 
@@ -32,6 +35,8 @@ struct Point {
   Program before;            // the previous one, as run for the comparison with `previous`
   std::string made_up;       // its constants without data,
   ConstantValues constants;  // and their known values
+  // Before any version that runs: the last one that an assertion stops.
+  std::optional<std::pair<std::size_t, Program>> asserting;
 };
 
 class Follower {
@@ -85,6 +90,8 @@ class Follower {
   void note_run(std::size_t stage) { ran_[stage] = true; }
   // Its results were compared, and no part of them was NaN on both sides.
   bool saw_numbers(const std::string& function) const { return seen_.contains(function); }
+  // How often two versions of the function were compared.
+  std::size_t comparisons() const { return comparisons_; }
   // Some of its kernels ran as they were in an earlier one.
   bool stands_in(std::size_t stage) const { return stands_in_[stage]; }
   // It need not run: a later one is right. Reports about it for other dims do not count.
@@ -109,6 +116,8 @@ class Follower {
   bool make_arguments(const ir::Function* f, Program& program, std::string& why);
   void give_values(std::vector<session::Argument>& made) const;
   void look_for_finite(Outcome& outcome, Program& program);
+  void pass_assertion(Outcome& outcome, Program& program);
+  bool loses_assertion(const Point& at, const Outcome& outcome, const Program& program) const;
   void prefer_positive(Outcome& outcome, Program& program);
   void note_nan(const std::string& function, const Outcome& reference, const Outcome& o);
   Outcome run_somehow(std::size_t stage, const Point& at, Program& program);
@@ -143,6 +152,7 @@ class Follower {
   std::int64_t round_ = 0, rounds_ = 1;
   const NumberMaker* maker_ = nullptr;
   bool other_integers_ = false;
+  std::size_t comparisons_ = 0;
   bool keep_integers_ = false;
   bool earlier_kernels_ = false;  // their use has been noted
 };

@@ -33,6 +33,12 @@ bool is_plain_integer(const runtime::Tensor& t) {
          t.dtype().bits >= 8;
 }
 
+bool has_integers(const runtime::Value& v) {
+  bool found = false;
+  for_each_tensor(v, [&](const runtime::Tensor& t) { found = found || is_plain_integer(t); });
+  return found;
+}
+
 void widen(const runtime::Tensor& t) {
   const int bits = t.dtype().bits;
   const std::int64_t step = bits >= 64 ? (1 << 29) + 3 : bits == 32 ? 6700 : bits == 16 ? 29 : 2;

@@ -8,6 +8,7 @@ namespace rldb::repro {
 
 bool is_plain_float(const runtime::Tensor& t);    // lanes 1
 bool is_plain_integer(const runtime::Tensor& t);  // at least 8 bits, no bool
+bool has_integers(const runtime::Value& v);
 void store(const runtime::Tensor& t, std::int64_t i, double value);
 
 // Sums in other orders: the allowed error of every element, relative to the mean magnitude of the tensor's elements. An

@@ -134,7 +134,7 @@ std::string text_of_agreement(const TraceBisection& b, std::size_t runnable) {
     if (!b.compared.empty())
       text += fmt::format("{} agree on {}{}\n{}", which, fmt::join(b.compared, ", "), parts, memory_of(b.memory));
     if (b.by_themselves + b.not_by_themselves > 0)
-      text += fmt::format("{} that changed agree too, each run by itself{}\n",
+      text += fmt::format("{} that changed {} too, each run by itself{}\n",
                           support::counted(b.by_themselves, "computation"),
                           b.not_by_themselves ? fmt::format(" ({} not run: out of time)", b.not_by_themselves) : "");
   }
@@ -153,7 +153,8 @@ std::string text_of_fault(const TraceBisection& b) {
                        b.stages[*b.first_compared].file, to_string(*b.from_expected));
   const Stage& good = b.stages[b.good];
   const Stage& bad = b.stages[b.bad];
-  std::string text = fmt::format("pass: {} ({}; {} still agrees)\n", bad.pass, bad.file, good.file);
+  std::string text = fmt::format("pass: {} ({}; {} {})\n", bad.pass, bad.file, good.file,
+                                 b.lost_assertion ? "is stopped by an assertion" : "still agrees");
   if (const std::string others = between(b); !others.empty())
     text += fmt::format("or one in between that was not run: {}\n", others);
   text += fmt::format("function: {}\n", b.function);

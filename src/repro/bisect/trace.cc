@@ -80,6 +80,7 @@ void TraceBisector::run() {
   for (const Tried& f : functions)
     if (out_.verdict != TraceBisection::Verdict::Found) look_behind_nan(f);
   out_.notes = notes;  // going back is not a new comparison
+  out_.notes.insert(out_.notes.end(), alone_.doubts().begin(), alone_.doubts().end());
   out_.anew = anew;
   out_.passed_over = stages_passed_over();
   if (out_.verdict != TraceBisection::Verdict::Found && out_.compared.empty()) tell_nothing_compared(functions);
@@ -164,7 +165,7 @@ std::optional<bool> TraceBisector::round(Tried& function, std::size_t k) {
   }
   const bool first = !std::exchange(function.once, true);
   follower_.forget_reason();
-  note_tried(dims()[k], f);
+  const std::size_t compared = follower_.comparisons();
   const auto begin = Clock::now();
   now_.dims = k;
   now_.keep = first ? &function.between : nullptr;
@@ -174,6 +175,7 @@ std::optional<bool> TraceBisector::round(Tried& function, std::size_t k) {
     differs = look_at(function.name);
   }
   now_.keep = nullptr;
+  if (differs || follower_.comparisons() > compared) note_tried(dims()[k], f);
   function.took = Clock::now() - begin;
   function.elements = elements;
   function.why = follower_.last_reason();

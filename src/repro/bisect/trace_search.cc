@@ -143,6 +143,7 @@ bool TraceBisector::found(std::size_t stage, const Program& program) {
   if (now.inputs != Inputs::Usual) out_.numbers = text_of(now.inputs, now.numbers);
   if (at_.arguments.module == first_->module) out_.arguments = at_.arguments.values;
   const Trace bad = record(session_, program);
+  out_.lost_assertion = !good.error.empty();
   out_.large = is_large_;
   out_.comparison =
       compare(session_, good, bad, at_.program, program, is_large_ ? of_large_numbers(tolerances_) : tolerances_);

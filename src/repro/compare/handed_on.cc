@@ -5,7 +5,9 @@
 
 #include <algorithm>
 
+#include "rldb/ir/op/closure.h"
 #include "rldb/ir/op_attr/call_attr.h"
+#include "rldb/ir/op_traits.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"
 #include "rldb/support/text.h"
@@ -34,14 +36,38 @@ bool same_names(const ir::Expr* a, const ir::Expr* b) {
                     [](const ir::Var* v, const ir::Var* w) { return v->name == w->name; });
 }
 
-const ir::Expr* argument_of(const Handed& h) {
-  const auto* call = h.binding ? ir::as<ir::Call>(h.binding->value) : nullptr;
-  return call && h.position < call->args.size() ? call->args[h.position] : nullptr;
+// The values of a call of a closure, and those that a closure captures; null: they are not written as a tuple.
+const ir::Tuple* tuple_of(const ir::Call* call) {
+  return call->args.size() > 1 ? ir::as<ir::Tuple>(call->args[1]) : nullptr;
 }
 
 }  // namespace
 
+bool makes_closure(const ir::Call& call) {
+  const auto* op = ir::as<ir::Op>(call.callee);
+  return op && op->name == op::MakeClosure;
+}
+
 bool is_in_place(const ir::Call& call) { return ir::find_attr(call.attrs, op_attr::InplaceIndices) != nullptr; }
+
+HandedOn::Argument HandedOn::argument_of(const Index& index, const Handed& h) {
+  const auto* call = h.binding ? ir::as<ir::Call>(h.binding->value) : nullptr;
+  if (!call) return {};
+  if (!op::has(call->callee, op::Trait::CallsClosure))
+    return {h.position < call->args.size() ? call->args[h.position] : nullptr, &h};
+  const ir::Tuple* given = tuple_of(call);
+  if (!given) return {};
+  if (h.position < given->items.size()) return {given->items[h.position], &h};
+  const auto* closure = ir::as<ir::Var>(call->args[0]);
+  const auto made =
+      closure ? index.find({h.other_function, h.other_activation, std::string(closure->name)}) : index.end();
+  if (made == index.end() || !made->second->binding) return {};
+  const auto* maker = ir::as<ir::Call>(made->second->binding->value);
+  const ir::Tuple* captured = maker && makes_closure(*maker) ? tuple_of(maker) : nullptr;
+  const std::size_t position = h.position - given->items.size();
+  if (!captured || position >= captured->items.size()) return {};
+  return {captured->items[position], made->second};
+}
 
 HandedOn::Index HandedOn::index_of(const Trace& t) {
   Index index;
@@ -124,13 +150,14 @@ std::optional<FirstDifference> HandedOn::follow_names(const ir::Expr* value, con
 }
 
 std::optional<FirstDifference> HandedOn::to_call(const Pair& p, int depth) const {
-  const ir::Expr *x = argument_of(*p.a), *y = argument_of(*p.b);
-  if (!x || !y || p.a->other_function != p.b->other_function) return std::nullopt;
-  if (text_of(x) == text_of(y)) return follow_names(y, p.b->other_function, p.b->other_activation, depth);
+  const Argument x = argument_of(of_a_, *p.a), y = argument_of(of_b_, *p.b);
+  if (!x.value || !y.value || p.a->other_function != p.b->other_function) return std::nullopt;
+  if (text_of(x.value) == text_of(y.value))
+    return follow_names(y.value, p.b->other_function, p.b->other_activation, depth);
   if (!has_right_one(p)) return std::nullopt;
-  return found(p, p.b->other_function,
+  return found({x.at, y.at}, p.b->other_function,
                fmt::format("parameter `{}` of `{}` was given `{}`, is now given `{}`", p.b->name, p.b->function,
-                           text_of(x), text_of(y)));
+                           text_of(x.value), text_of(y.value)));
 }
 
 std::optional<FirstDifference> HandedOn::to_value(const Pair& p, int depth) const {
@@ -219,8 +246,10 @@ std::optional<FirstDifference> HandedOn::by_name_of_parameter(const FirstDiffere
     const Key key{y.function, y.activation, in.instead_of};
     const auto it = of_a_.contains(key) ? of_b_.end() : of_b_.find(key);
     if (it == of_b_.end() || it->second->kind != Handed::Kind::Parameter) continue;
-    const std::string given = text_of(argument_of(*it->second));
-    if (given != in.name) continue;
+    const std::string given = text_of(argument_of(of_b_, *it->second).value);
+    // The line reads it by the name of the parameter.
+    const bool by_parameter = in.name == in.instead_of && given != in.instead_of;
+    if (given != in.name && !by_parameter) continue;
     return found({it->second, it->second}, it->second->other_function,
                  fmt::format("parameter `{}` of `{}` is given `{}`", in.instead_of, y.function, given));
   }
@@ -243,7 +272,7 @@ std::optional<FirstDifference> HandedOn::given_another(const FirstDifference& d,
     if (is_there) continue;  // the function reads the wrong one of them
     return found({it->second, it->second}, it->second->other_function,
                  fmt::format("parameter `{}` of `{}` is given `{}`, and the first side reads `{}` there", in.name,
-                             y.function, text_of(argument_of(*it->second)), in.instead_of));
+                             y.function, text_of(argument_of(of_b_, *it->second).value), in.instead_of));
   }
   return std::nullopt;
 }

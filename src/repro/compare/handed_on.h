@@ -18,6 +18,7 @@ namespace rldb::repro {
 
 // Some of its results are its arguments, overwritten.
 bool is_in_place(const ir::Call& call);
+bool makes_closure(const ir::Call& call);
 
 class HandedOn {
  public:
@@ -37,6 +38,12 @@ class HandedOn {
     const Handed* b;
   };
   static Index index_of(const Trace& t);
+  // Of a parameter: the expression it was given, and where that is written (what a closure captures: where it is made).
+  struct Argument {
+    const ir::Expr* value = nullptr;
+    const Handed* at = nullptr;
+  };
+  static Argument argument_of(const Index& index, const Handed& h);
   std::optional<Pair> pair(const std::string& function, std::size_t activation, const std::string& name) const;
   bool is_other(const Pair& p, std::size_t leaf) const;
   bool gives_others(const Pair& p) const;

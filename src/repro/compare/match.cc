@@ -155,6 +155,13 @@ bool Matcher::reads_the_same(const Event& a, const Event& b) const {
   return true;
 }
 
+bool Matcher::is_computed_alike(std::size_t b) const {
+  if (equal_[b] == kNoEvent) return false;
+  const Event &x = a_.events[equal_[b]], &y = b_.events[b];
+  if (x.is_parameter() || y.is_parameter()) return x.is_parameter() && y.is_parameter();
+  return stem(x.callee) == stem(y.callee) && reads_the_same(x, y);
+}
+
 // How likely it is that two tensors correspond. An equal name means little when something else computed it: passes
 // renumber their temporaries.
 int Matcher::likeness(const Event& a, const Event& b) const {

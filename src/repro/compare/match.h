@@ -29,6 +29,8 @@ class Matcher {
   // has no equal: it is not that tensor under a new name, but a tensor that became equal to another.
   bool became_equal_to_another(std::size_t b) const;
   bool same_value(const Event& a, const Event& b) const;
+  // An event of a has the value of this one of b by the same computation of equal tensors, or as a parameter too.
+  bool is_computed_alike(std::size_t b) const;
 
  private:
   bool same_origin(const Event& a, const Event& b) const;

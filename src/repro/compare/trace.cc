@@ -366,8 +366,8 @@ struct Recorder::State {
     const auto* call = ir::as<ir::Call>(b->value);
     const bool calls_function = call && !ir::as<ir::Op>(call->callee);
     const bool names = ir::as<ir::Var>(b->value) || ir::as<ir::TupleGetItem>(b->value) || ir::as<ir::Tuple>(b->value);
-    const bool in_place = call && is_in_place(*call);
-    if (functions.empty() || (!calls_function && !names && !in_place)) return;
+    const bool hands_on = call && (is_in_place(*call) || makes_closure(*call));
+    if (functions.empty() || (!calls_function && !names && !hands_on)) return;
     Handed h = handed(Handed::Kind::Binding, std::string(b->var->name));
     h.binding = b;
     if (calls_function) std::tie(h.other_function, h.other_activation) = returned;

@@ -37,7 +37,7 @@ int read(session::Session& session, const std::string& path, const CommandLine& 
   if (const auto name = repro::parse_stage_name(path)) {
     source::Diagnostics diagnostics;
     const auto stage = read_runnable_stage(session, *name, diagnostics);
-    report(diagnostics, session.sources(), line, console);
+    if (!diagnostics.all().empty()) report(diagnostics, session.sources(), line, console);
     if (!stage) return kBadText;
     session.set_program(stage->module);
     out.label = stage->file;
@@ -116,7 +116,7 @@ std::optional<int> compare_two_stages(session::Session& session, const CommandLi
   const auto first = read_stage(session, *a, diagnostics);
   std::size_t second = 0;
   const bool found_both = first && find_stage(first->stages, *b, second, diagnostics);
-  report(diagnostics, session.sources(), line, console);
+  if (!diagnostics.all().empty()) report(diagnostics, session.sources(), line, console);
   if (!found_both) return kBadText;
   const auto found = repro::compare_stages(session, first->stages, first->index, second, {line.function, line.inputs},
                                            line.tolerances, line.compare.shadow);
