@@ -253,6 +253,148 @@ TEST_CASE("blame: a call in place whose results are other arguments") {
   CHECK(two.c.first->handed_on == "other arguments of `w` are its results");
 }
 
+TEST_CASE("blame: what computes the result is missing") {
+  const std::string good = kBegin + R"(    @R.function
+    def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        p = R.exp(x)
+        q = R.add(p, x)
+        r = R.negative(q)
+        return r
+)";
+  Two two(good, replaced(good, "r = R.negative(q)", "r = q"));
+  CHECK(two.c.first->handed_on == "this tensor is right, but it is the result in place of the other one");
+  CHECK(two.c.first->other_text.find("negative") != std::string::npos);
+  CHECK_FALSE(two.c.first->name.empty());
+}
+
+TEST_CASE("blame: a closure captures or is given another tensor") {
+  const std::string good = kBegin + R"(    @R.function(private=True)
+    def body(z: R.Tensor((4,), "float32"), e: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        g = R.multiply(z, z)
+        zz = R.add(g, e)
+        return zz
+    @R.function
+    def main(x: R.Tensor((4,), "float32"), y: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        cls = Module
+        h = R.exp(x)
+        e = R.tanh(y)
+        scale: R.Any = R.make_closure(cls.body, (e,))
+        s: R.Tensor((4,), "float32") = R.invoke_pure_closure(scale, (h,), ty_args=(R.Tensor((4,), "float32"),))
+        return s
+)";
+  SUBCASE("captures") {
+    Two two(good, replaced(good, "(cls.body, (e,))", "(cls.body, (h,))"));
+    CHECK(two.c.first->name == "scale");
+    CHECK(two.c.first->handed_on == "parameter `e` of `body` was given `e`, is now given `h`");
+  }
+  SUBCASE("is given") {
+    Two two(good, replaced(good, "(scale, (h,)", "(scale, (e,)"));
+    CHECK(two.c.first->name == "s");
+    CHECK(two.c.first->handed_on == "parameter `z` of `body` was given `h`, is now given `e`");
+  }
+}
+
+TEST_CASE("blame: a function made by fusion is given its operands in another order") {
+  const std::string good = kBegin + R"(    @R.function
+    def main(x: R.Tensor((4,), "float32"), y: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        p = R.exp(x)
+        q = R.subtract(p, y)
+        r = R.multiply(q, y)
+        return r
+)";
+  const std::string bad = kBegin + R"(    @R.function(private=True)
+    def fused(p: R.Tensor((4,), "float32"), y: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        q = R.subtract(p, y)
+        r = R.multiply(q, y)
+        return r
+    @R.function
+    def main(x: R.Tensor((4,), "float32"), y: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        cls = Module
+        p = R.exp(x)
+        r = cls.fused(y, p)
+        return r
+)";
+  Two two(good, bad);
+  CHECK(two.c.first->function == "main");
+  CHECK(two.c.first->handed_on == "parameter `p` of `fused` is given `y`");
+}
+
+TEST_CASE("blame: a branch ends in another value") {
+  const std::string good = kBegin + R"(    @R.function
+    def main(x: R.Tensor((4,), "float32"), y: R.Tensor((4,), "float32"), c: R.Tensor((), "bool")) -> R.Tensor((4,), "float32"):
+        if c:
+            a = R.exp(x)
+            r = R.add(a, y)
+        else:
+            b = R.exp(y)
+            r = R.subtract(b, x)
+        s = R.multiply(r, r)
+        return s
+)";
+  for (const char* condition : {"c=True", "c=False"}) {
+    const bool then = std::string(condition) == "c=True";
+    CAPTURE(condition);
+    Two two(good, then ? replaced(good, "r = R.add(a, y)", "r = a") : replaced(good, "r = R.subtract(b, x)", "r = b"),
+            {condition});
+    CHECK(two.c.first->name == "r");
+    CHECK(two.c.first->text == (then ? "r = a" : "r = b"));
+    CHECK(two.c.first->handed_on == "a branch of `r` ends in another value");
+  }
+}
+
+TEST_CASE("blame: what a condition is computed from comes before the condition") {
+  const std::string good = kBegin + R"(    @R.function
+    def main(x: R.Tensor((4,), "float32"), i: R.Tensor((), "int32")) -> R.Tensor((4,), "float32"):
+        k = R.floor_mod(i, R.const(3, "int32"))
+        c = R.equal(k, R.const(0, "int32"))
+        if c:
+            r = R.exp(x)
+        else:
+            r = R.tanh(x)
+        s = R.multiply(r, r)
+        return s
+)";
+  Two two(good, replaced(good, "R.floor_mod(i, ", "R.floor_divide(i, "), {"i=1"});
+  CHECK(two.c.first->name == "k");
+  CHECK(two.c.first->fault_is_here());
+}
+
+TEST_CASE("blame: a name that is another tensor without a reason in sight is not a fault here") {
+  const std::string good = kBegin + R"(    @R.function
+    def main(x: R.Tensor((4,), "float32"), w: R.Tensor((4,), "float32"), v: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        l = R.negative(w)
+        m = R.negative(v)
+        s = R.multiply(x, l)
+        t = R.add(s, m)
+        return t
+)";
+  // As LiftTransformParams leaves it: the tensors come from a function that is not run.
+  const std::string bad = kBegin + R"(    @R.function
+    def main(x: R.Tensor((4,), "float32"), l: R.Tensor((4,), "float32"), m: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        s = R.multiply(x, l)
+        t = R.add(s, m)
+        return t
+)";
+  Loaded loaded;
+  repro::Program a, b;
+  a.module = loaded.load(good);
+  b.module = loaded.load(bad);
+  a.function = b.function = "main";
+  source::Diagnostics found;
+  loaded.session().set_program(a.module);
+  const auto made = loaded.session().arguments(
+      "main", std::vector<std::string>{"x=[1, 2, 3, 4]", "w=[1, 2, 3, 5]", "v=[7, 1, 2, 3]"}, found);
+  REQUIRE(made);
+  for (const session::Argument& v : *made) a.args.push_back(v.value);
+  const auto given = loaded.session().arguments(
+      "main", std::vector<std::string>{"x=[1, 2, 3, 4]", "w=[-7, -1, -2, -3]", "v=[-7, -1, -2, -3]"}, found);
+  REQUIRE(given);
+  for (const session::Argument& v : *given) b.args.push_back(v.value);
+  const repro::Comparison c = repro::compare(loaded.session(), a, b, {});
+  REQUIRE(c.first);
+  CHECK(c.first->handed_on == "`main` is given another tensor as `l` than the first side computes");
+}
+
 TEST_CASE("shadow: what overflows on both sides hides nothing else") {
   const std::string good = kBegin + R"(    @R.function
     def main(x: R.Tensor((4,), "float16")) -> R.Tensor((4,), "float16"):

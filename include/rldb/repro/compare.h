@@ -60,12 +60,13 @@ struct FirstDifference {
   bool inputs_agree() const;    // each is equal to the first side's in its place, if only within the tolerance
   bool inputs_rounded() const;  // some only within the tolerance
   bool reads_others() const;    // every one is right, but some are other tensors than on the first side
+  bool keeps_a_name() const;    // such another tensor has the name that the first side's has: it got it elsewhere
   bool starts_here() const { return beside.empty() && (inputs_agree() || reads_others()); }
   // It is a difference by narrower tolerances than the usual ones: by what another order of operations, or a
   // multiplication and an addition in one step, round.
   bool rounding = false;
   // A computation can amplify differences of its inputs that are within the tolerance.
-  bool fault_is_here() const { return starts_here() && !rounding && (!inputs_rounded() || alone == Alone::Differs); }
+  bool fault_is_here() const { return starts_here() && !keeps_a_name() && !rounding && (!inputs_rounded() || alone == Alone::Differs); }
 };
 
 // Both results against a run of the first program in float64: is the difference more than another order of summing?

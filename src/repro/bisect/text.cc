@@ -135,12 +135,13 @@ std::string text_of_agreement(const TraceBisection& b, std::size_t runnable) {
       text += fmt::format("{} agree on {}{}\n{}", which, fmt::join(b.compared, ", "), parts, memory_of(b.memory));
     if (b.by_themselves + b.not_by_themselves > 0)
       text += fmt::format("{} that changed {} too, each run by itself{}\n",
-                          support::counted(b.by_themselves, "computation"),
+                          support::counted(b.by_themselves, "computation"), b.by_themselves == 1 ? "agrees" : "agree",
                           b.not_by_themselves ? fmt::format(" ({} not run: out of time)", b.not_by_themselves) : "");
   }
   if (!b.kernels_compared.empty())
-    text += fmt::format("{} that changed agree, each run by itself\n",
-                        support::counted(b.kernels_compared.size(), "kernel"));
+    text +=
+        fmt::format("{} that changed {}, each run by itself\n", support::counted(b.kernels_compared.size(), "kernel"),
+                    b.kernels_compared.size() == 1 ? "agrees" : "agree");
   if (b.verdict == TraceBisection::Verdict::Agree && b.rounding)
     text += fmt::format("close, not equal: {} (`--exact` or smaller tolerances say what differs first): {}\n",
                         b.stages[b.rounding->first].file, to_string(b.rounding->second));

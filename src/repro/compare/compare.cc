@@ -69,22 +69,18 @@ class FirstSearch {
     end_ = r.event;
     end_counterpart_ = leaf < a_.results.size() ? a_.results[leaf].event : kNoEvent;
     if (is_another_result()) return of_another(r);
-    collect(r.event);
-    for (const std::size_t j : slice_) {
-      const std::size_t i = counterpart(j);
-      if (i != kNoEvent || reads_overwritten(j) || j == end_) return describe(j, i);
-    }
-    return std::nullopt;
+    return from_end();
   }
 
-  // A condition, on which it depends what runs after it, before another event.
-  std::optional<FirstDifference> of_condition(const HandedOn& handed, std::size_t before) {
+  // A condition, on which it depends what runs after it, before another event: where it, or what it is computed from,
+  // is first wrong.
+  std::optional<FirstDifference> of_condition(const HandedOn& handed, std::size_t before) const {
     for (std::size_t j = 0; j < std::min(before, b_.events.size()); ++j) {
       if (!is_condition(b_.events[j].value)) continue;
       const std::size_t i = handed.at_place_of(j);
       if (i == kNoEvent || matcher_.same_value(a_.events[i], b_.events[j])) continue;
-      FirstDifference d = describe(j, i);
-      return d.inputs_agree() ? std::optional(std::move(d)) : std::nullopt;
+      auto d = FirstSearch(a_, b_, matcher_, tolerances_).from_event(j, i);
+      return d && d->inputs_agree() ? d : std::nullopt;
     }
     return std::nullopt;
   }
@@ -99,6 +95,21 @@ class FirstSearch {
   }
 
  private:
+  std::optional<FirstDifference> from_event(std::size_t j, std::size_t i) {
+    end_ = j;
+    end_counterpart_ = i;
+    return from_end();
+  }
+
+  std::optional<FirstDifference> from_end() {
+    collect(end_);
+    for (const std::size_t j : slice_) {
+      const std::size_t i = counterpart(j);
+      if (i != kNoEvent || reads_overwritten(j) || j == end_) return describe(j, i);
+    }
+    return std::nullopt;
+  }
+
   std::size_t counterpart(std::size_t j) {
     if (j == end_) return end_counterpart_;
     const auto [it, fresh] = counterparts_.try_emplace(j, kNoEvent);
@@ -342,6 +353,12 @@ bool FirstDifference::reads_others() const {
   return std::all_of(inputs.begin(), inputs.end(), right) && !inputs_agree();
 }
 
+bool FirstDifference::keeps_a_name() const {
+  return reads_others() && std::any_of(inputs.begin(), inputs.end(), [](const ComparedInput& in) {
+           return !in.instead_of.empty() && in.instead_of == in.name;
+         });
+}
+
 bool FirstDifference::inputs_agree() const {
   return std::all_of(inputs.begin(), inputs.end(), [](const ComparedInput& in) { return in.agrees && !in.shared; });
 }
@@ -375,11 +392,6 @@ Trace record(session::Session& session, const Program& program, Recorder& record
   return trace;
 }
 
-static bool keeps_a_name(const FirstDifference& d) {
-  return std::any_of(d.inputs.begin(), d.inputs.end(),
-                     [](const ComparedInput& in) { return !in.instead_of.empty() && in.instead_of == in.name; });
-}
-
 Comparison compare(ir::Context& ctx, const Trace& a, const Trace& b, const Tolerances& tolerances) {
   if (!a.error.empty() || !b.error.empty()) return of_errors(a, b);
   Comparison c;
@@ -403,7 +415,7 @@ Comparison compare(ir::Context& ctx, const Trace& a, const Trace& b, const Toler
   if (!behind && c.first && c.first->starts_here()) behind = handed.behind(*c.first);
   if (!behind && c.first) behind = search.of_condition(handed, c.first->event);
   // A tensor that a call reads under the same name is wrong itself, where nothing tells how else it came there.
-  if (!behind && c.first && c.first->reads_others() && keeps_a_name(*c.first))
+  if (!behind && c.first && c.first->keeps_a_name())
     if (auto found = FirstSearch(a, b, matcher, tolerances, FirstSearch::Names::Strict).from_result(leaf);
         found && found->difference)
       behind = std::move(found);

@@ -175,9 +175,27 @@ std::optional<FirstDifference> HandedOn::to_value(const Pair& p, int depth) cons
     const auto result = pair(p.b->other_function, p.b->other_activation, "");
     return result ? follow(*result, depth + 1) : std::nullopt;
   }
+  const auto *branch = ir::as<ir::If>(x), *now_branch = ir::as<ir::If>(y);
+  if (branch && now_branch) return to_branch(p, *branch, *now_branch, depth);
   if (text_of(x) == text_of(y)) return follow_names(y, p.b->function, p.b->activation, depth);
   if (call || now || !has_right_one(p)) return std::nullopt;
   return found(p, p.b->function, fmt::format("`{}` was `{}`, is now `{}`", p.b->name, text_of(x), text_of(y)));
+}
+
+// The values in which the branches end.
+std::optional<FirstDifference> HandedOn::to_branch(const Pair& p, const ir::If& was, const ir::If& is,
+                                                   int depth) const {
+  for (const auto& [x, y] : {std::pair(was.then_branch, is.then_branch), std::pair(was.else_branch, is.else_branch)}) {
+    const std::string before = text_of(x->body), after = text_of(y->body);
+    if (before != after) {
+      FirstDifference d = found(p, p.b->function, fmt::format("a branch of `{}` ends in another value", p.b->name));
+      d.text = fmt::format("{} = {}", p.b->name, after);
+      d.other_text = fmt::format("{} = {}", p.a->name, before);
+      return d;
+    }
+    if (auto d = follow_names(y->body, p.b->function, p.b->activation, depth)) return d;
+  }
+  return std::nullopt;
 }
 
 std::optional<FirstDifference> HandedOn::to_return(const Pair& p, int depth) const {
@@ -207,7 +225,24 @@ std::optional<FirstDifference> HandedOn::behind(const FirstDifference& d) const 
   const Event& y = b_.events[d.event];
   auto found = is_same_computation(d.event) ? follow_names(y.binding->value, y.function, y.activation, 0)
                                             : by_name_of_parameter(d, y);
-  return found || !y.binding ? std::move(found) : became_a_part(y);
+  if (!found && y.binding) found = became_a_part(y);
+  return found ? std::move(found) : given_to_program(d, y);
+}
+
+// A parameter of the program has the name of another tensor of the first side: what made it is not in either run.
+std::optional<FirstDifference> HandedOn::given_to_program(const FirstDifference& d, const Event& y) const {
+  for (const ComparedInput& in : d.inputs) {
+    if (in.instead_of.empty() || in.instead_of != in.name || in.operand > y.inputs.size()) continue;
+    const std::size_t given = y.inputs[in.operand - 1].event;
+    if (given == kNoEvent || !b_.events[given].is_parameter()) continue;
+    FirstDifference at;
+    at.function = y.function;
+    at.name = at.other_name = in.name;
+    at.handed_on =
+        fmt::format("`{}` is given another tensor as `{}` than the first side computes", y.function, in.name);
+    return at;
+  }
+  return std::nullopt;
 }
 
 // A variable that the first side computes, and the second binds to another part of what it computes at once.

@@ -52,11 +52,13 @@ class HandedOn {
   std::optional<FirstDifference> became_a_part(const Event& reader) const;
   std::optional<FirstDifference> by_name_of_parameter(const FirstDifference& d, const Event& y) const;
   std::optional<FirstDifference> given_another(const FirstDifference& d, const Event& y) const;
+  std::optional<FirstDifference> given_to_program(const FirstDifference& d, const Event& y) const;
   std::optional<FirstDifference> follow(const Pair& p, int depth) const;
   std::optional<FirstDifference> follow_names(const ir::Expr* value, const std::string& function,
                                               std::size_t activation, int depth) const;
   std::optional<FirstDifference> to_call(const Pair& p, int depth) const;
   std::optional<FirstDifference> to_value(const Pair& p, int depth) const;
+  std::optional<FirstDifference> to_branch(const Pair& p, const ir::If& was, const ir::If& is, int depth) const;
   std::optional<FirstDifference> to_return(const Pair& p, int depth) const;
   FirstDifference found(const Pair& p, const std::string& function, std::string how) const;
 

@@ -42,6 +42,7 @@ std::string text_of_place(const FirstDifference& d) {
            "or a "
            "multiplication and an addition in one step\n";
   if (d.rounding && !d.reads_others()) return "  the difference is rounding, and its inputs differ by rounding\n";
+  if (d.keeps_a_name()) return "  what it reads is right, but a name in it is another tensor than on the first side\n";
   if (!d.inputs_rounded())
     return d.inputs_agree() ? "  all that it reads is equal on both sides: the fault is here\n"
                             : "  what it reads is right, but other tensors than on the first side: the fault is here\n";

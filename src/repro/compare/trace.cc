@@ -366,7 +366,7 @@ struct Recorder::State {
     const auto* call = ir::as<ir::Call>(b->value);
     const bool calls_function = call && !ir::as<ir::Op>(call->callee);
     const bool names = ir::as<ir::Var>(b->value) || ir::as<ir::TupleGetItem>(b->value) || ir::as<ir::Tuple>(b->value);
-    const bool hands_on = call && (is_in_place(*call) || makes_closure(*call));
+    const bool hands_on = ir::as<ir::If>(b->value) || (call && (is_in_place(*call) || makes_closure(*call)));
     if (functions.empty() || (!calls_function && !names && !hands_on)) return;
     Handed h = handed(Handed::Kind::Binding, std::string(b->var->name));
     h.binding = b;
