@@ -319,3 +319,62 @@ TEST_CASE("bisect a dump: computations that look alike read different ones") {
   CHECK(b.verdict == Verdict::Found);
   CHECK(b.by_itself == "lv2");
 }
+
+TEST_CASE("bisect a dump: an assertion that a pass removes; inputs that only stop at one are not tried") {
+  const auto program = [](bool asserts, const std::string& op) {
+    return R"(@I.ir_module
+class Module:
+    @R.function(pure=False)
+    def main(x: R.Tensor(("n",), "float32"), flag: R.Tensor((), "bool")) -> R.Tensor(("n",), "float32"):
+)" + std::string(asserts ? "        _ = R.assert_op(flag, format=R.str(\"it must hold\"))\n" : "") +
+           "        y = R." + op + "(x)\n        return y\n";
+  };
+  SUBCASE("removed") {
+    Dump dump;
+    dump.write("Start", program(true, "exp"));
+    dump.write("Same", program(true, "exp") + "\n");
+    dump.write("Wrong", program(false, "exp"));
+    const repro::TraceBisection b = bisect(dump, {"flag=False"});
+    REQUIRE(b.verdict == Verdict::Found);
+    CHECK(b.stages[b.bad].pass == "Wrong");
+    CHECK(b.lost_assertion);
+    CHECK(repro::to_string(b, "dump").find("is stopped by an assertion") != std::string::npos);
+  }
+  SUBCASE("kept: conditions are made to hold") {
+    Dump dump;
+    dump.write("Start", program(true, "exp"));
+    dump.write("Wrong", program(true, "tanh"));
+    const repro::TraceBisection b = bisect(dump);
+    REQUIRE(b.verdict == Verdict::Found);
+    CHECK(b.dims == "n=7");
+  }
+  SUBCASE("never past it") {
+    Dump dump;
+    dump.write("Start", program(true, "exp"));
+    dump.write("Wrong", program(true, "tanh"));
+    const repro::TraceBisection b = bisect(dump, {"flag=False"});
+    CHECK(b.verdict == Verdict::CannotTell);
+    CHECK(b.tried.dims.empty());
+  }
+}
+
+TEST_CASE("bisect a dump: a sum in another order before a normalisation is rounding, also by itself") {
+  const auto program = [](const std::string& product) {
+    return function("x: R.Tensor((4, 512), \"float32\"), w: R.Tensor((512, 16), \"float32\"), g: R.Tensor((16,), "
+                    "\"float32\"), b: R.Tensor((16,), \"float32\")",
+                    product + "            lv1 = R.nn.layer_norm(lv, g, b, axes=[-1])\n", "lv1");
+  };
+  Dump dump;
+  dump.write("Start", program("            lv = R.matmul(x, w)\n"));
+  dump.write("Rewrite", program(R"(            x1 = R.strided_slice(x, [1], [0], [256])
+            x2 = R.strided_slice(x, [1], [256], [512])
+            w1 = R.strided_slice(w, [0], [0], [256])
+            w2 = R.strided_slice(w, [0], [256], [512])
+            a1 = R.matmul(x1, w1)
+            a2 = R.matmul(x2, w2)
+            lv = R.add(a1, a2)
+)"));
+  const repro::TraceBisection b = bisect(dump);
+  CAPTURE(repro::to_string(b, "dump"));
+  CHECK(b.verdict == Verdict::Agree);
+}

@@ -406,6 +406,27 @@ TEST_CASE("shadow: what overflows on both sides hides nothing else") {
   CHECK(c.shadow->verdict == repro::Shadow::Verdict::SecondIsOff);
 }
 
+TEST_CASE("effects: that prints are not compared is said once") {
+  const std::string text = kBegin + R"(    @R.function(pure=False)
+    def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        y = R.exp(x)
+        _ = R.print(y, format="y {}")
+        return y
+)";
+  Loaded loaded;
+  repro::Program a, b;
+  a.module = loaded.load(text);
+  b.module = loaded.load(replaced(text, "        _ = R.print(y, format=\"y {}\")\n", ""));
+  a.function = b.function = "main";
+  loaded.session().set_program(a.module);
+  source::Diagnostics found;
+  auto inputs = repro::compared_inputs(loaded.session(), "main", {}, found);
+  REQUIRE(inputs);
+  const repro::Comparison c = repro::compare(loaded.session(), a, b, *inputs, {});
+  CHECK(c.verdict == repro::Comparison::Verdict::Equal);
+  CHECK(std::count(c.notes.begin(), c.notes.end(), "what the programs print was not compared") == 1);
+}
+
 TEST_CASE("collectives: equal programs are told to have been run with one worker; they may fill empty memory") {
   const std::string program = kBegin + R"(    @R.function
     def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):

@@ -69,10 +69,12 @@ class Dump {
   int number_ = 0;
 };
 
-inline repro::TraceBisection bisect(const Dump& dump) {
+inline repro::TraceBisection bisect(const Dump& dump, const std::vector<std::string>& inputs = {}) {
   Quiet quiet;
   session::Session s(on_the_machine(), &quiet);
-  return repro::bisect_trace(s, dump.path(), {});
+  repro::Followed what;
+  what.inputs = inputs;
+  return repro::bisect_trace(s, dump.path(), {}, what);
 }
 
 using Verdict = repro::TraceBisection::Verdict;

@@ -85,7 +85,7 @@ void TraceBisector::run() {
   out_.passed_over = stages_passed_over();
   if (out_.verdict != TraceBisection::Verdict::Found && out_.compared.empty()) tell_nothing_compared(functions);
   if (out_.verdict == TraceBisection::Verdict::Agree) tell_what_is_open();
-  if (out_.verdict != TraceBisection::Verdict::Found) tell_of_collectives();
+  if (out_.verdict != TraceBisection::Verdict::Found) tell_of_not_compared();
 }
 
 void TraceBisector::prepare() {

@@ -176,7 +176,7 @@ class TraceBisector {
   void tell_nothing_compared(const std::vector<Tried>& functions);
   // Nothing differs, but what did not run may.
   void tell_what_is_open();
-  void tell_of_collectives();
+  void tell_of_not_compared();
 
   session::Session& session_;
   const Tolerances& tolerances_;

@@ -7,7 +7,7 @@
 #include "repro/bisect/stage_functions.h"
 #include "repro/bisect/storage_sizes.h"
 #include "repro/bisect/trace_bisector.h"
-#include "repro/compare/collectives.h"
+#include "repro/compare/not_compared.h"
 #include "repro/unchanged.h"
 #include "repro/values.h"
 #include "rldb/support/cancel.h"
@@ -104,11 +104,11 @@ void TraceBisector::tell_nothing_compared(const std::vector<Tried>& functions) {
   out_.alone.clear();
 }
 
-void TraceBisector::tell_of_collectives() {
+void TraceBisector::tell_of_not_compared() {
   std::vector<const ir::Module*> modules;
   for (const Stage& s : out_.stages)
     if (s.module) modules.push_back(s.module);
-  if (const std::string note = note_of_collectives(modules); !note.empty()) out_.notes.push_back(note);
+  for (std::string& note : notes_of_not_compared(modules)) out_.notes.push_back(std::move(note));
 }
 
 void TraceBisector::tell_what_is_open() {

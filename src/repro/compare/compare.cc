@@ -15,10 +15,10 @@
 #include "repro/compare/alone.h"
 #include "repro/compare/beyond_format.h"
 #include "repro/compare/branches.h"
-#include "repro/compare/collectives.h"
 #include "repro/compare/executable.h"
 #include "repro/compare/handed_on.h"
 #include "repro/compare/match.h"
+#include "repro/compare/not_compared.h"
 #include "repro/compare/search.h"
 #include "repro/compare/shadow.h"
 #include "repro/cpu_clock.h"
@@ -640,8 +640,9 @@ Comparison compare(session::Session& session, Program a, Program b, ComparedInpu
   Comparison c = compare_on_first_inputs(session, a, b, inputs, tolerances, shadow);
   search_inputs(session, a, b, inputs, {tolerances, shadow, CpuClock::now() - start}, c);
   const ir::Module* const modules[] = {a.module, b.module};
-  if (const std::string note = note_of_collectives(modules); !note.empty() && c.verdict == Comparison::Verdict::Equal)
-    c.notes.push_back(note);
+  if (c.verdict == Comparison::Verdict::Equal)
+    for (std::string& note : notes_of_not_compared(modules))
+      if (std::find(c.notes.begin(), c.notes.end(), note) == c.notes.end()) c.notes.push_back(std::move(note));
   return c;
 }
 

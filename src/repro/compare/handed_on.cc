@@ -36,6 +36,14 @@ bool same_names(const ir::Expr* a, const ir::Expr* b) {
                     [](const ir::Var* v, const ir::Var* w) { return v->name == w->name; });
 }
 
+// The line that gives a branch its value.
+std::string end_of(const ir::SeqExpr& branch, const std::string& name) {
+  const auto* last = branch.blocks.empty() ? nullptr : branch.blocks.back()->bindings.back();
+  return last && last->var == branch.body && last->var->name == name
+             ? ir::print_binding(last)
+             : fmt::format("{} = {}", name, text_of(branch.body));
+}
+
 // The values of a call of a closure, and those that a closure captures; null: they are not written as a tuple.
 const ir::Tuple* tuple_of(const ir::Call* call) {
   return call->args.size() > 1 ? ir::as<ir::Tuple>(call->args[1]) : nullptr;
@@ -189,8 +197,8 @@ std::optional<FirstDifference> HandedOn::to_branch(const Pair& p, const ir::If& 
     const std::string before = text_of(x->body), after = text_of(y->body);
     if (before != after) {
       FirstDifference d = found(p, p.b->function, fmt::format("a branch of `{}` ends in another value", p.b->name));
-      d.text = fmt::format("{} = {}", p.b->name, after);
-      d.other_text = fmt::format("{} = {}", p.a->name, before);
+      d.text = end_of(*y, p.b->name);
+      d.other_text = end_of(*x, p.a->name);
       return d;
     }
     if (auto d = follow_names(y->body, p.b->function, p.b->activation, depth)) return d;

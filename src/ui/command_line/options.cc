@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <cmath>
 
 #include "rldb/repro/oracle.h"
 #include "rldb/runtime/threads.h"
@@ -75,6 +76,18 @@ CLI::Validator seconds() {
             const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
             const bool good = error == std::errc() && end == text.data() + text.size() && value >= 0 && value <= 1e9;
             return good ? std::string() : fmt::format("`{}` is not a number of seconds", text);
+          },
+          ""};
+}
+
+// NaN would make everything differ, and infinity nothing.
+static CLI::Validator tolerance() {
+  return {[](std::string& text) {
+            double value = 0;
+            const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+            const bool good =
+                error == std::errc() && end == text.data() + text.size() && value >= 0 && std::isfinite(value);
+            return good ? std::string() : fmt::format("`{}` is not a finite number from 0 on", text);
           },
           ""};
 }
@@ -241,15 +254,15 @@ void add_diff_layout(CLI::App& app, CommandLine& c) {
 }
 
 void add_tolerances(CLI::App& app, CommandLine& c) {
-  app.add_option("--atol", c.tolerances.atol, "absolute tolerance (default: by dtype)");
-  app.add_option("--rtol", c.tolerances.rtol, "relative tolerance (default: by dtype)");
+  app.add_option("--atol", c.tolerances.atol, "absolute tolerance (default: by dtype)")->check(tolerance());
+  app.add_option("--rtol", c.tolerances.rtol, "relative tolerance (default: by dtype)")->check(tolerance());
   app.add_option("--ulp", c.tolerances.ulp, "values within this many units in the last place are equal too");
   app.add_flag("--exact", c.tolerances.exact, "values must be equal bit by bit");
 }
 
 void add_tolerance(CLI::App& app, CommandLine& c) {
-  app.add_option("--atol", c.options.tolerance.atol, "absolute tolerance of comparisons");
-  app.add_option("--rtol", c.options.tolerance.rtol, "relative tolerance of comparisons");
+  app.add_option("--atol", c.options.tolerance.atol, "absolute tolerance of comparisons")->check(tolerance());
+  app.add_option("--rtol", c.options.tolerance.rtol, "relative tolerance of comparisons")->check(tolerance());
 }
 
 void add_inputs(CLI::App& app, CommandLine& c) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <cmath>
 
 #include "rldb/runtime/threads.h"
 #include "rldb/support/memory.h"
@@ -24,7 +25,8 @@ bool set_bool(bool& target, std::string_view text) {
 bool set_double(double& target, std::string_view text) {
   double value = 0;
   const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size() || !(value >= 0)) return false;
+  if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size() || !(value >= 0) || !std::isfinite(value))
+    return false;
   target = value;
   return true;
 }

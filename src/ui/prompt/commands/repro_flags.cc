@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <charconv>
+#include <cmath>
 
 #include "rldb/session/typed_value.h"
 #include "rldb/source/diagnostic_repro.h"
@@ -28,6 +29,11 @@ bool read_optional(std::string_view text, std::optional<T>& out) {
   return true;
 }
 
+// NaN would make everything differ, and infinity nothing.
+bool read_tolerance(std::string_view text, std::optional<double>& out) {
+  return read_optional(text, out) && *out >= 0 && std::isfinite(*out);
+}
+
 bool read_engine(std::string_view text, std::optional<session::Engine>& out) {
   out = session::engine_named(text);
   return out.has_value();
@@ -49,9 +55,9 @@ struct Flag {
 
 constexpr Flag kFlags[] = {
     {"atol", "a number >= 0",
-     [](Repl&, std::string_view t, ReproFlags& f) { return read_optional(t, f.tolerances.atol); }},
+     [](Repl&, std::string_view t, ReproFlags& f) { return read_tolerance(t, f.tolerances.atol); }},
     {"rtol", "a number >= 0",
-     [](Repl&, std::string_view t, ReproFlags& f) { return read_optional(t, f.tolerances.rtol); }},
+     [](Repl&, std::string_view t, ReproFlags& f) { return read_tolerance(t, f.tolerances.rtol); }},
     {"ulp", "a count", [](Repl&, std::string_view t, ReproFlags& f) { return read_optional(t, f.tolerances.ulp); }},
     {"exact", "", [](Repl&, std::string_view, ReproFlags& f) { return f.tolerances.exact = true; }},
     {"oracle", "any, values, nan, diagnostic, memory or time",

@@ -1,5 +1,5 @@
-// Finds calls of collectives, as operators and as packed functions.
-#include "repro/compare/collectives.h"
+// Finds calls of collectives and of print, as operators and as packed functions.
+#include "repro/compare/not_compared.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <set>
 
+#include "rldb/bytecode/builtin/run.h"
 #include "rldb/bytecode/runtime_function.h"
+#include "rldb/ir/op/call_builtin.h"
 #include "rldb/ir/op_class.h"
 #include "rldb/ir/op_name.h"
 #include "rldb/ir/walk.h"
@@ -28,24 +30,32 @@ bool is_lowered(std::string_view name) {
 
 }  // namespace
 
-std::string note_of_collectives(std::span<const ir::Module* const> modules) {
-  std::set<std::string> found;
+std::vector<std::string> notes_of_not_compared(std::span<const ir::Module* const> modules) {
+  std::set<std::string> collectives;
+  bool prints = false;
   std::set<const ir::Expr*> seen;
   for (const ir::Module* m : modules)
     for (const ir::ModuleEntry& e : m ? m->entries : ir::Span<ir::ModuleEntry>()) {
       const auto* f = ir::as<ir::Function>(e.function);
       if (!f || !seen.insert(f).second) continue;
       ir::walk(f, [&](const ir::Node* n) {
-        if (const auto* op = ir::as<ir::Op>(n); op && op->row && op::class_of(op->row->id) == op::Class::Collective)
-          found.insert(fmt::format("`R.{}`", op::short_name(op->name)));
-        if (const auto* packed = ir::as<ir::ExternFunc>(n); packed && is_lowered(packed->symbol))
-          found.insert(fmt::format("`{}`", packed->symbol));
+        const auto* op = ir::as<ir::Op>(n);
+        const auto* packed = ir::as<ir::ExternFunc>(n);
+        if (op && op->row && op::class_of(op->row->id) == op::Class::Collective)
+          collectives.insert(fmt::format("`R.{}`", op::short_name(op->name)));
+        if (packed && is_lowered(packed->symbol)) collectives.insert(fmt::format("`{}`", packed->symbol));
+        prints = prints || (op && op->name == op::Print) || (packed && packed->symbol == builtin::RunPrint);
         return true;
       });
     }
-  if (found.empty()) return {};
-  return fmt::format("one worker was run, for which collectives change nothing: how {} {} called was not compared",
-                     fmt::join(found, ", "), found.size() == 1 ? "is" : "are");
+  std::vector<std::string> notes;
+  if (!collectives.empty())
+    notes.push_back(
+        fmt::format("one worker was run, for which collectives change nothing: how {} {} called was not "
+                    "compared",
+                    fmt::join(collectives, ", "), collectives.size() == 1 ? "is" : "are"));
+  if (prints) notes.emplace_back("what the programs print was not compared");
+  return notes;
 }
 
 }  // namespace rldb::repro
