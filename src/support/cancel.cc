@@ -6,6 +6,7 @@
 #include <csignal>
 
 #include "rldb/support/check.h"
+#include "support/deadline_state.h"
 
 namespace rldb::support {
 
@@ -43,6 +44,8 @@ void set_timer(double first, double then) {
 }
 
 }  // namespace
+
+bool deadline_has_passed() { return g_expired != 0; }
 
 const char* Cancelled::what() const noexcept {
   switch (cause_) {

@@ -100,6 +100,8 @@ void judge_nan(Comparison& c);
 
 // The arguments are copied: what one program writes to them is not seen by the other.
 Trace record(session::Session& session, const Program& program);
+// The same for at most so many seconds (0: no limit): after these, the trace has an error, and is empty.
+Trace record_beside(session::Session& session, const Program& program, double seconds);
 // With a separate recorder.
 Trace record(session::Session& session, const Program& program, Recorder& recorder);
 // Limit on the memory of one run's copies.

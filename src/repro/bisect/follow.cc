@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <set>
 #include <utility>
@@ -14,12 +15,14 @@
 #include "repro/bisect/signature.h"
 #include "repro/borrow.h"
 #include "repro/finite.h"
+#include "repro/run_limit.h"
 #include "repro/values.h"
 #include "rldb/eval/eval.h"
 #include "rldb/ir/attr_name/symbol.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"
 #include "rldb/support/cancel.h"
+#include "rldb/support/run_limit.h"
 
 namespace rldb::repro {
 
@@ -493,9 +496,25 @@ Outcome Follower::execute(const Program& program) {
   const std::vector<Value> args = copies(program.args);
   const session::Engine given = std::exchange(session_.options().engine, program.kernels);
   const Muted muted(session_);
-  const session::RunResult run = session_.run_watched(program.module, program.function, args, nobody, found);
+  const double most = limit_beside(longest_);
+  const auto begin = std::chrono::steady_clock::now();
+  support::RunLimit limit(most);
+  session::RunResult run;
+  try {
+    run = session_.run_watched(program.module, program.function, args, nobody, found);
+  } catch (const support::Cancelled&) {
+    session_.options().engine = given;
+    if (!limit.end()) throw;
+    o.error = never_ends(most);
+    return o;
+  }
   session_.options().engine = given;
+  if (limit.end()) {
+    o.error = never_ends(most);
+    return o;
+  }
   support::poll_cause();
+  if (run.ok) longest_ = std::max(longest_, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin));
   o.ran = run.ok;
   o.result = run.value;
   if (o.ran && program.outputs > 0)

@@ -2,6 +2,7 @@
 // parameters, constants and outputs. Room-private.
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <optional>
 #include <set>
@@ -153,6 +154,7 @@ class Follower {
   const NumberMaker* maker_ = nullptr;
   bool other_integers_ = false;
   std::size_t comparisons_ = 0;
+  std::chrono::duration<double> longest_{};  // run that ended
   bool keep_integers_ = false;
   bool earlier_kernels_ = false;  // their use has been noted
 };

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <chrono>
 #include <set>
 
 #include "repro/bisect/defined.h"
@@ -11,6 +12,7 @@
 #include "repro/bisect/stage_functions.h"
 #include "repro/bisect/trace_bisector.h"
 #include "repro/dims.h"
+#include "repro/run_limit.h"
 #include "rldb/ir/printer.h"
 #include "rldb/support/cancel.h"
 
@@ -128,7 +130,9 @@ bool TraceBisector::look_between(const Between& b) {
 
 bool TraceBisector::found(std::size_t stage, const Program& program) {
   if (only_looks_) return true;
+  const auto begin = std::chrono::steady_clock::now();
   const Trace good = record(session_, at_.program);
+  const double most = limit_beside(std::chrono::steady_clock::now() - begin);
   if (const std::string why = wrong_shapes(session_.context(), at_.program.module, at_.program.function, good);
       !why.empty()) {
     follower_.skip(stage, "the program is not defined on the inputs: " + why);
@@ -142,7 +146,7 @@ bool TraceBisector::found(std::size_t stage, const Program& program) {
   const Dims& now = dims()[now_.dims];
   if (now.inputs != Inputs::Usual) out_.numbers = text_of(now.inputs, now.numbers);
   if (at_.arguments.module == first_->module) out_.arguments = at_.arguments.values;
-  const Trace bad = record(session_, program);
+  const Trace bad = record_beside(session_, program, good.error.empty() ? most : 0);
   out_.lost_assertion = !good.error.empty();
   out_.large = is_large_;
   out_.comparison =

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <chrono>
 #include <set>
 #include <unordered_map>
 
@@ -24,12 +25,14 @@
 #include "repro/cpu_clock.h"
 #include "repro/dims.h"
 #include "repro/finite.h"
+#include "repro/run_limit.h"
 #include "repro/sanitize/race.h"
 #include "repro/values.h"
 #include "rldb/ir/printer.h"
 #include "rldb/runtime/guarded.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/memory.h"
+#include "rldb/support/run_limit.h"
 #include "rldb/support/text.h"
 
 namespace rldb::repro {
@@ -369,6 +372,19 @@ bool FirstDifference::inputs_rounded() const {
 
 std::size_t memory_for_copies() { return support::memory_limit() / kShareOfMemory; }
 
+Trace record_beside(session::Session& session, const Program& program, double seconds) {
+  support::RunLimit limit(seconds);
+  try {
+    return record(session, program);
+  } catch (const support::Cancelled&) {
+    if (!limit.end()) throw;
+  }
+  Trace t;
+  t.error = never_ends(seconds);
+  t.error_function = program.function;
+  return t;
+}
+
 Trace record(session::Session& session, const Program& program) {
   if (program.other) return record_code(session, program);
   const Borrow borrow(session);
@@ -481,8 +497,10 @@ bool leaves_a_tensor(const Trace& t) { return !t.error.empty() && t.error_kind =
 
 Comparison compare(session::Session& session, const Program& a, const Program& b, const Tolerances& tolerances,
                    bool shadow) {
+  const auto begin = std::chrono::steady_clock::now();
   const Trace first = record(session, a);
-  const Trace second = record(session, b);
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  const Trace second = record_beside(session, b, first.error.empty() ? limit_beside(took) : 0);
   Comparison c = compare(session, first, second, a, b, tolerances);
   if (first.error.empty() != second.error.empty() && (leaves_a_tensor(first) || leaves_a_tensor(second)))
     c.unchecked = without_checks(session, first.error.empty() ? b : a, first, second, tolerances);

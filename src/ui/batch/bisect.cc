@@ -213,8 +213,14 @@ bool save_reduction(const repro::ReductionFacts& r, repro::Question question, se
   if (!line.tvm_script.empty() &&
       !save_tvm_script(line.tvm_script, line, session, session.module(), question, r.symptom, seen, console))
     return false;
-  return line.save_repro.empty() ||
-         write_repro(line.save_repro, repro_of_pipeline(line, session, session.module(), question, seen), console);
+  if (line.save_repro.empty()) return true;
+  if (!has_entry(question)) {
+    source::Diagnostics found;
+    found.add({}, source::message(diag::NoScriptOfReduction, repro::word_of(question.kind)));
+    report(found, session.sources(), line, console);
+    return false;
+  }
+  return write_repro(line.save_repro, repro_of_pipeline(line, session, session.module(), question, seen), console);
 }
 
 // A killed reduction loses no more than the steps of this time.

@@ -182,6 +182,10 @@ bool save_tvm_script(const CommandLine& line, const repro::RecordedDifference& d
   return false;
 }
 
+bool has_entry(const repro::Question& question) {
+  return !question.passes.empty() || !question.expected.empty() || question.partner || !question.command.empty();
+}
+
 ReproFile repro_of_pipeline(const CommandLine& line, session::Session& session, const ir::Module* module,
                             const repro::Question& question, const std::string& seen) {
   ReproFile repro = repro_of(line, session.options(), module);

@@ -23,6 +23,8 @@ void add_values(ReproFile& repro, session::Session& session, const ir::Module* m
 // A word of an entry, quoted where it contains blanks or quotes.
 std::string quoted_word(const std::string& word);
 
+// Some entry of the prompt asks this question.
+bool has_entry(const repro::Question& question);
 // A program that a pipeline makes wrong, or that is wrong to begin with.
 ReproFile repro_of_pipeline(const CommandLine& line, session::Session& session, const ir::Module* module,
                             const repro::Question& question, const std::string& seen);
