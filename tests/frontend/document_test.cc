@@ -130,6 +130,27 @@ TEST_CASE("too little indentation costs a statement, a damaged header of the cla
   CHECK(!in_part());
 }
 
+TEST_CASE("a header with too little indentation costs its line") {
+  Edited e(kModule);
+  const std::string at = "            lv2 = t[0]\n";
+  for (const std::string header :
+       {"    class A:\n", "class A:\n", "    class A\n", "    def g(x):\n", "  if x:\n", "    for i in range(2):\n",
+        "    @R.function\n    def g(x: R.Tensor((4, 4), \"float32\")):\n"}) {
+    CAPTURE(header);
+    e.change(at, header + at);
+    CHECK(!e.document.last_read().whole);
+    CHECK(e.document.last_read().statements <= 2);
+    REQUIRE(e.document.diagnostics().all().size() == 1);
+    CHECK(e.document.diagnostics().all()[0].message == "unexpected indentation");
+    e.change("gv = R.add(lv3, lv)", "gv = R.add(lv, lv3)");
+    CHECK(!e.document.last_read().whole);
+    e.change(header + at, at);
+    CHECK(!e.document.last_read().whole);
+    CHECK(e.document.diagnostics().all().empty());
+    e.change("gv = R.add(lv, lv3)", "gv = R.add(lv3, lv)");
+  }
+}
+
 TEST_CASE("damage and names beside the functions leave these as they are") {
   const std::string header = "    @R.function\n    def main(x";
   for (const std::string_view typed :
