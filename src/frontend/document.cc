@@ -6,6 +6,8 @@
 #include "rldb/frontend/document.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "frontend/cst/damage.h"
 #include "frontend/cst/scan.h"
@@ -326,6 +328,7 @@ namespace {
 class AllKept : public cst::KnownStatements {
  public:
   bool keeps(const Statement&) override { return ++count > 0; }
+  bool keeps_damaged(const Statement& s) override { return keeps(s); }
   bool next(Statement&) override { return false; }
   std::size_t count = 0;
 };
@@ -634,6 +637,21 @@ void Document::State::verify_parts(const std::vector<Member*>& read) {
     for (const source::Diagnostic& d : verification.all()) f.verification.push_back(placed(d));
     note_verified(i);
   }
+  const std::vector<std::size_t> sharing = sharing_symbols();
+  if (sharing.empty()) return;
+  for (const std::size_t i : sharing) forget_good(members[i]);
+  for (MemberFacts& f : facts) f.verification.clear();
+  verify_whole();
+}
+
+// Members whose symbolic variables another one has, too (rule 18).
+std::vector<std::size_t> Document::State::sharing_symbols() const {
+  std::map<const ir::Var*, std::size_t> first;
+  std::set<std::size_t> sharing;
+  for (std::size_t i = 0; i < facts.size(); ++i)
+    for (const ir::Var* symbol : facts[i].symbols)
+      if (const auto [at, is_first] = first.emplace(symbol, i); !is_first) sharing.insert({i, at->second});
+  return {sharing.begin(), sharing.end()};
 }
 
 static auto is_one_of(const std::vector<const ir::Expr*>& functions) {
@@ -653,6 +671,10 @@ ir::VerifyOptions Document::State::verify_options() {
     for (std::size_t i = 0; i < members.size(); ++i)
       if (members[i].function == function) return has_errors(facts[i]);
     return false;
+  };
+  options.defines_symbol = [this](std::string_view function, const ir::Var* symbol) {
+    const auto member = module().by_name.find(function);
+    if (member != module().by_name.end()) facts[index_of(*member->second)].symbols.insert(symbol);
   };
   options.lacks_parameters = is_one_of(result.gaps.parameters);
   options.lacks_definitions = is_one_of(result.gaps.definitions);

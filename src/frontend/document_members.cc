@@ -75,6 +75,16 @@ std::size_t line_begin(std::string_view text, std::size_t at) {
 
 bool ends_line(std::string_view text, std::size_t at) { return at >= text.size() || text[at] == '\n'; }
 
+std::string_view lines_around(std::string_view text, std::size_t begin, std::size_t end) {
+  begin = line_begin(text, begin);
+  return text.substr(begin, std::min(text.find('\n', end), text.size()) - begin);
+}
+
+// Statements of the class that say what the module is, as far as they can be read.
+bool says_what_the_module_is(std::string_view lines) {
+  return has_word(lines, "module_attrs") || has_word(lines, "module_global_infos") || has_word(lines, "ExternFunc");
+}
+
 using Cuts = std::vector<cst::LiveTree::DamagedStatement>;
 
 // A damaged statement of several lines may hold others, whose indentation fits nowhere else.
@@ -182,7 +192,7 @@ std::optional<Document::State::Layout> Document::State::layout(std::uint32_t cla
       if (part.name_begin == part.name_end || live.has_cut_header(part.begin, part.body)) return std::nullopt;
       found.functions.push_back(part);
     } else if (part.kind == Kind::FunctionDefinition || part.kind == Kind::Module) {
-      if (live.has_cut_header(part.begin, part.body)) return std::nullopt;
+      if (part.name_begin == part.name_end || live.has_cut_header(part.begin, part.body)) return std::nullopt;
       found.plain.push_back(part);
     } else if (const auto* cut = cut_at(part, *cuts)) {
       if (part.kind != Kind::ExpressionStatement || may_hold_others(*cut, text)) return std::nullopt;
@@ -257,6 +267,9 @@ bool Document::State::may_change_members(const TextEdit& edit, std::string_view 
   if (!outer.empty()) return false;
   if (says_how_to_read_at(old_text, edit.begin, edit.old_end) ||
       says_how_to_read_at(buffer().text(), edit.begin, edit.new_end))
+    return false;
+  if (says_what_the_module_is(lines_around(old_text, edit.begin, edit.old_end)) ||
+      says_what_the_module_is(lines_around(buffer().text(), edit.begin, edit.new_end)))
     return false;
   // (A class with superclasses has members without decorators.)
   const std::string_view header = class_header(old_text);

@@ -47,6 +47,8 @@ struct MemberFacts {
   const ir::Expr* verified = nullptr;  // the function that `verification` is about
   bool verified_complete = false;      // no function was missing at that time
   bool is_verified = false;            // and none of its callees has changed since
+  // Symbolic variables that it has defined, now or before: of two functions with the same one the module is verified.
+  std::set<const ir::Var*> symbols;
 };
 
 inline bool has_errors_in(const std::vector<source::Diagnostic>& found) {
@@ -151,6 +153,7 @@ struct Document::State {
   void finish(const std::vector<Member*>& read);
   void rebuild_module();
   void verify_parts(const std::vector<Member*>& read);
+  std::vector<std::size_t> sharing_symbols() const;
   ir::VerifyOptions verify_options();
   void note_verified(std::size_t member);
   source::Diagnostic placed(source::Diagnostic d);

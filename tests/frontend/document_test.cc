@@ -151,6 +151,42 @@ TEST_CASE("a header with too little indentation costs its line") {
   }
 }
 
+TEST_CASE("damage within a function while the header of the class is damaged") {
+  Edited e(kNested);
+  e.change("gv4 = R.add(R.exp(u), u)", "gv4 = R.add(R.exp(u), u) if c");
+  e.change("Module:", "Module");
+  e.change("gv4 = R.add(R.exp(u), u) if", "multiply = R.add(R.exp(u), u) if");
+  e.change("Module", "Module:");
+}
+
+TEST_CASE("what a damaged statement says about the module") {
+  Edited e(testing::kBranches);
+  e.change("I.vdevice(\"cuda\", 0)", "I.vdevice(\"cuda\" if c:, 0)");
+  e.change("module_global_infos", "e_global_infos");
+  e.change("e_global_infos", "module_global_infos");
+  e.change("{\"a\": 1}", "{\"a\": 1}, x y");
+  e.change("\"a\": 1", "\"b\": 1");
+}
+
+TEST_CASE("a function used as a value, whose symbolic variable is its own") {
+  Edited e(kLone);
+  e.change("return lv1", "return helper");
+  REQUIRE(e.document.diagnostics().all().size() == 1);
+  CHECK(e.document.diagnostics().all()[0].message.starts_with("[rule 18]"));
+  e.change("A[i] = T", "A[i] = R");
+  e.change("A[i] = R", "A[i] = T");
+  e.change("return helper", "return lv1");
+  CHECK(e.document.diagnostics().all().empty());
+}
+
+TEST_CASE("a local function without a name has the error of its header") {
+  Edited e(kNested);
+  e.change("            a = R", "            def: a = R");
+  e.change("            def: a", "        def: a");
+  e.change("        def: a", "            def: a");
+  for (const source::Diagnostic& d : e.document.diagnostics().all()) CHECK(bool(d.span));
+}
+
 TEST_CASE("damage and names beside the functions leave these as they are") {
   const std::string header = "    @R.function\n    def main(x";
   for (const std::string_view typed :

@@ -121,7 +121,7 @@ void read_class_statement(Reader& r, ModuleState& m, Node s) {
         add_member(r, m, s.child(Field::Name).text(), s.child(Field::Name), s);
         return;
       }
-      r.report(s.child(Field::Name).span(), undecorated_function(s.child(Field::Name).text()));
+      if (const Node name = s.child(Field::Name)) r.report(name.span(), undecorated_function(name.text()));
       return;
     case cst::StatementKind::MacroDefinition:
       return define_macro(r, s);
