@@ -334,7 +334,7 @@ std::optional<Document::State::MemberChanges> Document::State::changes_of_member
     names.insert(m.name);
     if (same->begin == begin && is_untouched(m, *same, edit, changed, old_text)) continue;
     if (m.cyclic) return std::nullopt;
-    out.touched.push_back({&m, *same, keep_after(m, edit)});
+    out.touched.push_back({&m, *same, keep_after(m, edit, old_text)});
   }
   for (std::size_t i = 0; i < matched.size(); ++i) {
     if (matched[i]) continue;
@@ -350,7 +350,8 @@ bool Document::State::has_unknown_name(const Member& m) {
 }
 
 // A name that comes or goes may mean something in every function that has it. False: all has to be read.
-bool Document::State::add_mentions(MemberChanges& changes, const Layout& now, const TextEdit& edit) {
+bool Document::State::add_mentions(MemberChanges& changes, const Layout& now, const TextEdit& edit,
+                                   std::string_view old_text) {
   const std::string_view text = buffer().text();
   std::vector<std::string_view> names;
   for (const Part& part : changes.added) names.push_back(name_of(part, text));
@@ -372,7 +373,7 @@ bool Document::State::add_mentions(MemberChanges& changes, const Layout& now, co
       changes.touched.erase(touched);
     } else {
       if (it == module().by_name.end() || it->second->cyclic) return false;
-      changes.mentions.push_back({it->second, part, keep_after(*it->second, edit)});
+      changes.mentions.push_back({it->second, part, keep_after(*it->second, edit, old_text)});
     }
     if (mentions) changes.mentions.back().keep = script::Keep::Nothing;
   }
@@ -420,7 +421,7 @@ bool Document::State::read_changes(const MemberChanges& changes, const TextEdit&
     read.push_back(&m);
     m.span.begin = t.now.begin;
     m.span.end = t.now.end;
-    return (t.keep != script::Keep::Nothing && read_function(m, &edit, t.keep)) || read_function(m, nullptr);
+    return (t.keep != script::Keep::Nothing && read_function(m, &edit, t.keep)) || read_all_of(m);
   };
   for (const MemberChanges::Touched& t : changes.touched)
     if (!read_touched(t)) return false;
@@ -528,7 +529,7 @@ bool Document::State::read_members(const TextEdit& edit, const cst::LiveTree::Ch
   const std::optional<Layout> now = layout(class_begin_after(edit));
   if (!now || now->functions.empty() || !same_fixed(*now, edit) || !same_imports(*now)) return false;
   auto changes = changes_of_members(*now, edit, changed, old_text);
-  if (!changes || !add_mentions(*changes, *now, edit)) return false;
+  if (!changes || !add_mentions(*changes, *now, edit, old_text)) return false;
   move_all(edit);
   result.items[0].span = module().span = {file, now->of_class.begin, now->of_class.end};
   reader->text = buffer().text();

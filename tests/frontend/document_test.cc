@@ -168,6 +168,41 @@ TEST_CASE("what a damaged statement says about the module") {
   e.change("\"a\": 1", "\"b\": 1");
 }
 
+TEST_CASE("devices of a module that are given twice") {
+  Edited e(testing::kBranches);
+  e.change("    far = R", "    I.module_global_infos({\"vdevice\": [I.vdevice(\"cuda\", 1)]})\n    far = R");
+  REQUIRE(e.document.diagnostics().all().size() == 1);
+  CHECK(e.document.diagnostics().all()[0].message == "the key \"vdevice\" is given twice");
+  e.change("\"cuda\", 0", "\"cuda\", 4");
+}
+
+TEST_CASE("a declaration behind a `return`, which is not read") {
+  Edited e(testing::kMany);
+  e.change("        n = T.int64()\n", "        return x\n        n = T.int64()\n");
+  e.change("int64", "int44");
+  e.change("int44", "int64");
+}
+
+TEST_CASE("a string that is not closed in a function without a decorator") {
+  Edited e(kModule);
+  e.change("    @R.function\n    def main", "    def main");
+  e.change("gv = R.add", "gv = R\".add");
+  e.change("gv = R\".add", "gv = R.add");
+}
+
+TEST_CASE("metadata that cannot be read, when a statement first asks for it") {
+  Edited e(testing::kMetadata);
+  e.change("R.dataflow", "R.dataflo");
+  e.change("\\\"root\\\": 1", "\\\"root\\\":: 1");
+  e.change("R.dataflo", "R.dataflow");
+}
+
+TEST_CASE("a kernel whose last block is missing is not verified") {
+  Edited e(kModule);
+  e.change("                vi, vj = T.axis", "    def plain(x):\n                vi, vj = T.axis");
+  e.change("T.grid(T.int64(4)", "T.grid(T.int64()");
+}
+
 TEST_CASE("a function used as a value, whose symbolic variable is its own") {
   Edited e(kLone);
   e.change("return lv1", "return helper");

@@ -182,6 +182,9 @@ bool may_go_on(std::string_view line) {
 
 bool is_plain_line(std::string_view statement) {
   if (statement.find('\n') != std::string_view::npos) return false;
+  // A string that is not closed is an error, but none of the grammar.
+  for (const char quote : {'"', '\''})
+    if (std::count(statement.begin(), statement.end(), quote) % 2 != 0) return false;
   std::size_t behind = std::string_view::npos;  // the last word
   for (std::size_t at = 0; at < statement.size();) {
     if (!is_word_byte(statement[at])) {

@@ -62,6 +62,10 @@ void read_global_infos(Reader& r, ModuleState& m, Node call_node) {
         r.error(a, diag::ExpectedList, f.name);
         continue;
       }
+      if (std::any_of(m.infos.begin(), m.infos.end(), [&](const ir::GlobalInfo& i) { return i.key == f.name; })) {
+        r.error(a, diag::RepeatedKey, f.name);
+        continue;
+      }
       m.infos.push_back({f.name, f.value->items});
       if (f.name != "vdevice") continue;
       for (const ir::Attr* item : f.value->items)
