@@ -6,6 +6,8 @@
 #include "rldb/frontend/document.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "frontend/cst/damage.h"
 #include "frontend/cst/scan.h"
@@ -56,6 +58,13 @@ bool is_closed(std::string_view text) {
   const cst::Scan scan = cst::scan_brackets(text, 0, text.size());
   return scan.open.empty() && scan.stray == cst::Scan::kNone && scan.long_string == cst::Scan::kNone &&
          text.find('\\') == std::string_view::npos;
+}
+
+// Whether the lines around a place may declare a symbolic variable.
+bool may_declare(std::string_view text, std::size_t begin, std::size_t end) {
+  const std::size_t line = begin == 0 ? std::string_view::npos : text.rfind('\n', begin - 1);
+  const std::size_t from = line == std::string_view::npos ? 0 : line + 1;
+  return text.substr(from, std::min(text.find('\n', end), text.size()) - from).find("T.") != std::string_view::npos;
 }
 
 // Reported once for the whole text.
@@ -242,7 +251,7 @@ void Document::State::follow(const TextEdit& step, std::unique_ptr<source::Buffe
   }
   if (joins) result = std::move(read_result);
   const cst::LiveTree::Changed changed = live.edit({edit.begin, edit.old_end, edit.new_end}, buffer().text());
-  spans_moved = false;
+  spans_moved = found_outside = false;
   const bool read = read_part(edit, changed, before->text()) || read_class_header(edit, changed, before->text()) ||
                     (!spans_moved && read_members(edit, changed, before->text()));
   if (!whole_text) whole_text = std::move(before);
@@ -326,6 +335,7 @@ namespace {
 class AllKept : public cst::KnownStatements {
  public:
   bool keeps(const Statement&) override { return ++count > 0; }
+  bool keeps_damaged(const Statement& s) override { return keeps(s); }
   bool next(Statement&) override { return false; }
   std::size_t count = 0;
 };
@@ -463,7 +473,8 @@ bool Document::State::read_function(Member& m, const TextEdit* edit, script::Kee
   if (is_too_deep(found) || found.all().size() >= source::Diagnostics::kMaxDiagnostics) return false;
   std::vector<source::Span> places;
   for (const source::Diagnostic& d : found.all()) {
-    if (d.span.file != file || !is_inside(d.span, m.span)) return false;
+    found_outside = d.span.file != file || !is_inside(d.span, m.span);
+    if (found_outside) return false;
     places.push_back(d.span);
   }
   std::sort(places.begin(), places.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });
@@ -476,6 +487,9 @@ bool Document::State::read_function(Member& m, const TextEdit* edit, script::Kee
   f.parsing = found.all();
   return true;
 }
+
+// After an attempt to read it in part. A report about something else (metadata) is made once.
+bool Document::State::read_all_of(Member& m) { return !found_outside && read_function(m, nullptr); }
 
 // Callers of a function whose type has changed, and their callers. False when one would have to be read
 // twice.
@@ -500,8 +514,16 @@ bool Document::State::has_header_diagnostics(const Member& m) {
 }
 
 // The parts of a function that need not be read again, before the edit is applied to it.
-script::Keep Document::State::keep_after(const Member& m, const TextEdit& edit) {
+script::Keep Document::State::keep_after(const Member& m, const TextEdit& edit, std::string_view old_text) {
   if (!m.memo || !m.signature || m.memo->abandoned()) return script::Keep::Nothing;
+  // Statements that follow a `return` are not read, but declarations there give variables their dtypes.
+  const std::vector<source::Diagnostic>& all = facts[index_of(m)].parsing;
+  const bool follows_return = std::any_of(all.begin(), all.end(), [&](const source::Diagnostic& d) {
+    return d.id == diag::AfterReturn && d.span.begin <= edit.old_end;
+  });
+  if (follows_return &&
+      (may_declare(old_text, edit.begin, edit.old_end) || may_declare(buffer().text(), edit.begin, edit.new_end)))
+    return script::Keep::Nothing;
   const bool in_body = edit.begin > m.body && !has_header_diagnostics(m) && !m.damaged_header;
   return in_body ? script::Keep::Signature : script::Keep::Statements;
 }
@@ -549,7 +571,7 @@ bool Document::State::read_part(const TextEdit& edit, const cst::LiveTree::Chang
   // (A header that was typed above the first statement is the first one now.)
   const bool unread = m->kind == cst::Kind::RelaxFunction && live.has_cut_header(m->span.begin, place->body);
   const std::vector<std::uint32_t> indents = other_indents(*m, edit, old_text);
-  const script::Keep keep = keep_after(*m, edit);
+  const script::Keep keep = keep_after(*m, edit, old_text);
   move_all(edit);
   m->span.end = place->end;
   reader->text = buffer().text();
@@ -558,7 +580,7 @@ bool Document::State::read_part(const TextEdit& edit, const cst::LiveTree::Chang
   const bool was_damaged = module().damaged;
   std::vector<Member*> read{m};
   bool good = unread ? leave_unread(*m, edit)
-                     : (keep != script::Keep::Nothing && read_function(*m, &edit, keep)) || read_function(*m, nullptr);
+                     : (keep != script::Keep::Nothing && read_function(*m, &edit, keep)) || read_all_of(*m);
   if (good && !same_face(before, face_of(*m))) good = read_callers(*m, read);
   if (good) module().damaged = has_damage();
   good = good && !(reader->missed_member && (was_damaged || module().damaged));
@@ -634,6 +656,21 @@ void Document::State::verify_parts(const std::vector<Member*>& read) {
     for (const source::Diagnostic& d : verification.all()) f.verification.push_back(placed(d));
     note_verified(i);
   }
+  const std::vector<std::size_t> sharing = sharing_symbols();
+  if (sharing.empty()) return;
+  for (const std::size_t i : sharing) forget_good(members[i]);
+  for (MemberFacts& f : facts) f.verification.clear();
+  verify_whole();
+}
+
+// Members whose symbolic variables another one has, too (rule 18).
+std::vector<std::size_t> Document::State::sharing_symbols() const {
+  std::map<const ir::Var*, std::size_t> first;
+  std::set<std::size_t> sharing;
+  for (std::size_t i = 0; i < facts.size(); ++i)
+    for (const ir::Var* symbol : facts[i].symbols)
+      if (const auto [at, is_first] = first.emplace(symbol, i); !is_first) sharing.insert({i, at->second});
+  return {sharing.begin(), sharing.end()};
 }
 
 static auto is_one_of(const std::vector<const ir::Expr*>& functions) {
@@ -653,6 +690,10 @@ ir::VerifyOptions Document::State::verify_options() {
     for (std::size_t i = 0; i < members.size(); ++i)
       if (members[i].function == function) return has_errors(facts[i]);
     return false;
+  };
+  options.defines_symbol = [this](std::string_view function, const ir::Var* symbol) {
+    const auto member = module().by_name.find(function);
+    if (member != module().by_name.end()) facts[index_of(*member->second)].symbols.insert(symbol);
   };
   options.lacks_parameters = is_one_of(result.gaps.parameters);
   options.lacks_definitions = is_one_of(result.gaps.definitions);

@@ -75,6 +75,16 @@ std::size_t line_begin(std::string_view text, std::size_t at) {
 
 bool ends_line(std::string_view text, std::size_t at) { return at >= text.size() || text[at] == '\n'; }
 
+std::string_view lines_around(std::string_view text, std::size_t begin, std::size_t end) {
+  begin = line_begin(text, begin);
+  return text.substr(begin, std::min(text.find('\n', end), text.size()) - begin);
+}
+
+// Statements of the class that say what the module is, as far as they can be read.
+bool says_what_the_module_is(std::string_view lines) {
+  return has_word(lines, "module_attrs") || has_word(lines, "module_global_infos") || has_word(lines, "ExternFunc");
+}
+
 using Cuts = std::vector<cst::LiveTree::DamagedStatement>;
 
 // A damaged statement of several lines may hold others, whose indentation fits nowhere else.
@@ -182,7 +192,7 @@ std::optional<Document::State::Layout> Document::State::layout(std::uint32_t cla
       if (part.name_begin == part.name_end || live.has_cut_header(part.begin, part.body)) return std::nullopt;
       found.functions.push_back(part);
     } else if (part.kind == Kind::FunctionDefinition || part.kind == Kind::Module) {
-      if (live.has_cut_header(part.begin, part.body)) return std::nullopt;
+      if (part.name_begin == part.name_end || live.has_cut_header(part.begin, part.body)) return std::nullopt;
       found.plain.push_back(part);
     } else if (const auto* cut = cut_at(part, *cuts)) {
       if (part.kind != Kind::ExpressionStatement || may_hold_others(*cut, text)) return std::nullopt;
@@ -258,6 +268,9 @@ bool Document::State::may_change_members(const TextEdit& edit, std::string_view 
   if (says_how_to_read_at(old_text, edit.begin, edit.old_end) ||
       says_how_to_read_at(buffer().text(), edit.begin, edit.new_end))
     return false;
+  if (says_what_the_module_is(lines_around(old_text, edit.begin, edit.old_end)) ||
+      says_what_the_module_is(lines_around(buffer().text(), edit.begin, edit.new_end)))
+    return false;
   // (A class with superclasses has members without decorators.)
   const std::string_view header = class_header(old_text);
   if (header.empty()) return false;
@@ -321,7 +334,7 @@ std::optional<Document::State::MemberChanges> Document::State::changes_of_member
     names.insert(m.name);
     if (same->begin == begin && is_untouched(m, *same, edit, changed, old_text)) continue;
     if (m.cyclic) return std::nullopt;
-    out.touched.push_back({&m, *same, keep_after(m, edit)});
+    out.touched.push_back({&m, *same, keep_after(m, edit, old_text)});
   }
   for (std::size_t i = 0; i < matched.size(); ++i) {
     if (matched[i]) continue;
@@ -337,7 +350,8 @@ bool Document::State::has_unknown_name(const Member& m) {
 }
 
 // A name that comes or goes may mean something in every function that has it. False: all has to be read.
-bool Document::State::add_mentions(MemberChanges& changes, const Layout& now, const TextEdit& edit) {
+bool Document::State::add_mentions(MemberChanges& changes, const Layout& now, const TextEdit& edit,
+                                   std::string_view old_text) {
   const std::string_view text = buffer().text();
   std::vector<std::string_view> names;
   for (const Part& part : changes.added) names.push_back(name_of(part, text));
@@ -359,7 +373,7 @@ bool Document::State::add_mentions(MemberChanges& changes, const Layout& now, co
       changes.touched.erase(touched);
     } else {
       if (it == module().by_name.end() || it->second->cyclic) return false;
-      changes.mentions.push_back({it->second, part, keep_after(*it->second, edit)});
+      changes.mentions.push_back({it->second, part, keep_after(*it->second, edit, old_text)});
     }
     if (mentions) changes.mentions.back().keep = script::Keep::Nothing;
   }
@@ -407,7 +421,7 @@ bool Document::State::read_changes(const MemberChanges& changes, const TextEdit&
     read.push_back(&m);
     m.span.begin = t.now.begin;
     m.span.end = t.now.end;
-    return (t.keep != script::Keep::Nothing && read_function(m, &edit, t.keep)) || read_function(m, nullptr);
+    return (t.keep != script::Keep::Nothing && read_function(m, &edit, t.keep)) || read_all_of(m);
   };
   for (const MemberChanges::Touched& t : changes.touched)
     if (!read_touched(t)) return false;
@@ -515,7 +529,7 @@ bool Document::State::read_members(const TextEdit& edit, const cst::LiveTree::Ch
   const std::optional<Layout> now = layout(class_begin_after(edit));
   if (!now || now->functions.empty() || !same_fixed(*now, edit) || !same_imports(*now)) return false;
   auto changes = changes_of_members(*now, edit, changed, old_text);
-  if (!changes || !add_mentions(*changes, *now, edit)) return false;
+  if (!changes || !add_mentions(*changes, *now, edit, old_text)) return false;
   move_all(edit);
   result.items[0].span = module().span = {file, now->of_class.begin, now->of_class.end};
   reader->text = buffer().text();

@@ -47,6 +47,8 @@ struct MemberFacts {
   const ir::Expr* verified = nullptr;  // the function that `verification` is about
   bool verified_complete = false;      // no function was missing at that time
   bool is_verified = false;            // and none of its callees has changed since
+  // Symbolic variables that it has defined, now or before: of two functions with the same one the module is verified.
+  std::set<const ir::Var*> symbols;
 };
 
 inline bool has_errors_in(const std::vector<source::Diagnostic>& found) {
@@ -62,7 +64,8 @@ struct Document::State {
 
   std::shared_ptr<ir::Context> shared;  // null: each whole reading makes a new one
   std::shared_ptr<ir::Context> ctx;
-  bool spans_moved = false;  // those in `ctx`, by the edit being read
+  bool spans_moved = false;    // those in `ctx`, by the edit being read
+  bool found_outside = false;  // a report beside the function being read
   cst::LiveTree live;
   bool live_follows = false;                   // `live` is the tree of the text, or of the one before `refused`
   std::unique_ptr<source::Buffer> read_text;   // the last text that could be read, when the present one cannot be
@@ -141,16 +144,18 @@ struct Document::State {
   bool has_damage() const;
   bool is_damaged(std::string_view header, std::uint32_t begin, std::uint32_t end);
   Member* member_at(const TextEdit& edit);
-  script::Keep keep_after(const Member& m, const TextEdit& edit);
+  script::Keep keep_after(const Member& m, const TextEdit& edit, std::string_view old_text);
   bool same_surroundings(const Member& m, const cst::LiveTree::Place& place, const TextEdit& edit);
   void move_spans(const TextEdit& edit);
   void move_all(const TextEdit& edit);
   bool read_function(Member& m, const TextEdit* edit, script::Keep keep = script::Keep::Nothing);
+  bool read_all_of(Member& m);
   bool leave_unread(Member& m, const TextEdit& edit);
   bool read_callers(Member& changed, std::vector<Member*>& read);
   void finish(const std::vector<Member*>& read);
   void rebuild_module();
   void verify_parts(const std::vector<Member*>& read);
+  std::vector<std::size_t> sharing_symbols() const;
   ir::VerifyOptions verify_options();
   void note_verified(std::size_t member);
   source::Diagnostic placed(source::Diagnostic d);
@@ -176,7 +181,7 @@ struct Document::State {
   std::optional<MemberChanges> changes_of_members(const Layout& now, const TextEdit& edit,
                                                   const cst::LiveTree::Changed& changed, std::string_view old_text);
   bool has_unknown_name(const Member& m);
-  bool add_mentions(MemberChanges& changes, const Layout& now, const TextEdit& edit);
+  bool add_mentions(MemberChanges& changes, const Layout& now, const TextEdit& edit, std::string_view old_text);
   Member& add_member(const cst::LiveTree::Part& part);
   void remove_member(Member& m);
   bool read_changes(const MemberChanges& changes, const TextEdit& edit, std::vector<Member*>& read);

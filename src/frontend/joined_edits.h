@@ -1,7 +1,7 @@
-// Two edits as one. Users: documents, which wait out texts that cannot be read.
+// Two edits as one. Users: documents, which wait out texts that cannot be read; trees, which put off what follows them.
 #pragma once
 
-#include "rldb/frontend/document.h"
+#include "rldb/frontend/text_edit.h"
 
 namespace rldb::frontend {
 

@@ -148,6 +148,27 @@ void edit(benchmark::State& state) {
 }
 BENCHMARK(edit)->Arg(1'000)->Arg(10'000)->Arg(100'000)->Unit(benchmark::kMillisecond);
 
+// A line that is typed in the middle and makes errors, and is taken back.
+void damage(benchmark::State& state, const std::string& typed) {
+  source::SourceManager sources;
+  frontend::Document document(sources, "bench", chain(state.range(0)));
+  const std::string line = fmt::format("            lv{}: ", state.range(0) / 2);
+  const auto at = static_cast<std::uint32_t>(document.text().find(line));
+  std::size_t whole = 0;
+  bool type = true;
+  for (auto _ : state) {
+    document.edit(at, static_cast<std::uint32_t>(at + (type ? 0 : typed.size())), type ? typed : "");
+    if (document.diagnostics().has_errors() != type) state.SkipWithError("the errors are not those of the line");
+    whole += document.last_read().whole ? 1 : 0;
+    type = !type;
+  }
+  state.counters["read as a whole"] = double(whole);
+}
+void edit_damage(benchmark::State& state) { damage(state, "            y =\n"); }
+void edit_header(benchmark::State& state) { damage(state, "    class A:\n"); }
+BENCHMARK(edit_damage)->Arg(10'000)->Unit(benchmark::kMillisecond);
+BENCHMARK(edit_header)->Arg(10'000)->Unit(benchmark::kMillisecond);
+
 // VmHWM of a running process, in bytes; 0 if it has ended. (Its ru_maxrss would include what this process had when it
 // forked.)
 double peak_bytes(pid_t pid) {

@@ -130,6 +130,98 @@ TEST_CASE("too little indentation costs a statement, a damaged header of the cla
   CHECK(!in_part());
 }
 
+TEST_CASE("a header with too little indentation costs its line") {
+  Edited e(kModule);
+  const std::string at = "            lv2 = t[0]\n";
+  for (const std::string header :
+       {"    class A:\n", "class A:\n", "    class A\n", "    def g(x):\n", "  if x:\n", "    for i in range(2):\n",
+        "    @R.function\n    def g(x: R.Tensor((4, 4), \"float32\")):\n"}) {
+    CAPTURE(header);
+    e.change(at, header + at);
+    CHECK(!e.document.last_read().whole);
+    CHECK(e.document.last_read().statements <= 2);
+    REQUIRE(e.document.diagnostics().all().size() == 1);
+    CHECK(e.document.diagnostics().all()[0].message == "unexpected indentation");
+    e.change("gv = R.add(lv3, lv)", "gv = R.add(lv, lv3)");
+    CHECK(!e.document.last_read().whole);
+    e.change(header + at, at);
+    CHECK(!e.document.last_read().whole);
+    CHECK(e.document.diagnostics().all().empty());
+    e.change("gv = R.add(lv, lv3)", "gv = R.add(lv3, lv)");
+  }
+}
+
+TEST_CASE("damage within a function while the header of the class is damaged") {
+  Edited e(kNested);
+  e.change("gv4 = R.add(R.exp(u), u)", "gv4 = R.add(R.exp(u), u) if c");
+  e.change("Module:", "Module");
+  e.change("gv4 = R.add(R.exp(u), u) if", "multiply = R.add(R.exp(u), u) if");
+  e.change("Module", "Module:");
+}
+
+TEST_CASE("what a damaged statement says about the module") {
+  Edited e(testing::kBranches);
+  e.change("I.vdevice(\"cuda\", 0)", "I.vdevice(\"cuda\" if c:, 0)");
+  e.change("module_global_infos", "e_global_infos");
+  e.change("e_global_infos", "module_global_infos");
+  e.change("{\"a\": 1}", "{\"a\": 1}, x y");
+  e.change("\"a\": 1", "\"b\": 1");
+}
+
+TEST_CASE("devices of a module that are given twice") {
+  Edited e(testing::kBranches);
+  e.change("    far = R", "    I.module_global_infos({\"vdevice\": [I.vdevice(\"cuda\", 1)]})\n    far = R");
+  REQUIRE(e.document.diagnostics().all().size() == 1);
+  CHECK(e.document.diagnostics().all()[0].message == "the key \"vdevice\" is given twice");
+  e.change("\"cuda\", 0", "\"cuda\", 4");
+}
+
+TEST_CASE("a declaration behind a `return`, which is not read") {
+  Edited e(testing::kMany);
+  e.change("        n = T.int64()\n", "        return x\n        n = T.int64()\n");
+  e.change("int64", "int44");
+  e.change("int44", "int64");
+}
+
+TEST_CASE("a string that is not closed in a function without a decorator") {
+  Edited e(kModule);
+  e.change("    @R.function\n    def main", "    def main");
+  e.change("gv = R.add", "gv = R\".add");
+  e.change("gv = R\".add", "gv = R.add");
+}
+
+TEST_CASE("metadata that cannot be read, when a statement first asks for it") {
+  Edited e(testing::kMetadata);
+  e.change("R.dataflow", "R.dataflo");
+  e.change("\\\"root\\\": 1", "\\\"root\\\":: 1");
+  e.change("R.dataflo", "R.dataflow");
+}
+
+TEST_CASE("a kernel whose last block is missing is not verified") {
+  Edited e(kModule);
+  e.change("                vi, vj = T.axis", "    def plain(x):\n                vi, vj = T.axis");
+  e.change("T.grid(T.int64(4)", "T.grid(T.int64()");
+}
+
+TEST_CASE("a function used as a value, whose symbolic variable is its own") {
+  Edited e(kLone);
+  e.change("return lv1", "return helper");
+  REQUIRE(e.document.diagnostics().all().size() == 1);
+  CHECK(e.document.diagnostics().all()[0].message.starts_with("[rule 18]"));
+  e.change("A[i] = T", "A[i] = R");
+  e.change("A[i] = R", "A[i] = T");
+  e.change("return helper", "return lv1");
+  CHECK(e.document.diagnostics().all().empty());
+}
+
+TEST_CASE("a local function without a name has the error of its header") {
+  Edited e(kNested);
+  e.change("            a = R", "            def: a = R");
+  e.change("            def: a", "        def: a");
+  e.change("        def: a", "            def: a");
+  for (const source::Diagnostic& d : e.document.diagnostics().all()) CHECK(bool(d.span));
+}
+
 TEST_CASE("damage and names beside the functions leave these as they are") {
   const std::string header = "    @R.function\n    def main(x";
   for (const std::string_view typed :

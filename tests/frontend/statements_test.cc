@@ -3,9 +3,11 @@
 
 #include <doctest/doctest.h>
 
+#include <random>
 #include <string>
 #include <vector>
 
+#include "frontend/cst/code_lines.h"
 #include "frontend/cst/damage.h"
 #include "frontend/cst/indentation.h"
 #include "frontend/cst/parser.h"
@@ -140,7 +142,8 @@ TEST_CASE("placeholders have the length of what they stand for") {
 TEST_CASE("a line with too little indentation is found, and what is around it stays") {
   const auto found = [](std::string_view text) {
     std::string out;
-    for (const frontend::cst::Misplaced& m : frontend::cst::find_misplaced(text))
+    const frontend::cst::CodeLines lines = frontend::cst::code_lines(text);
+    for (const frontend::cst::Misplaced& m : frontend::cst::check_indentation(text, lines).misplaced)
       out += std::string(text.substr(m.begin, 1)) + std::to_string(m.column) + " ";
     return out;
   };
@@ -167,6 +170,44 @@ TEST_CASE("a line with too little indentation is found, and what is around it st
   CHECK(damage(head + "    b = 1\n        c = 1\n") == std::vector<std::string>{"b = 1"});
   CHECK(damage(head + "b\n        c = 1\n") == std::vector<std::string>{"b"});
   CHECK(damage(head + "  b = f(1,\n  2)\n        c = 1\n") == std::vector<std::string>{"b = f(1,"});
+}
+
+TEST_CASE("a header among the lines of a block that goes on behind it") {
+  const std::string head = "class M:\n    def f():\n        with a:\n            b = 1\n";
+  const std::string tail = "            c = 1\n        return c\n";
+  for (const std::string header : {"    class A:", "class A:", "    def g(x,\ny):", "  if x:", "class A"})
+    CHECK_MESSAGE(damage(head + header + "\n" + tail) ==
+                      std::vector<std::string>{header.substr(header.find_first_not_of(' ')).substr(0, 8)},
+                  header);
+  CHECK(damage(head + "    @R.function\n    def g(x):\n" + tail) == std::vector<std::string>{"@R.function"});
+  const std::vector<std::string> none;
+  // The rest may be the header's.
+  CHECK(damage(head + "    def g():\n            c = 1\n    def h():\n        return 1\n") == none);
+  CHECK(damage(head + "    def g():\n            c = 1\n") == none);
+  CHECK(damage(head + "        if x:\n            c = 1\n        return c\n") == none);
+  CHECK(damage(head + "    def g():\n        c = 1\n        return c\n") == none);
+}
+
+TEST_CASE("lines of code follow edits") {
+  const std::string_view start =
+      "class M:\n    def f(\n        a,\n    ):  # one\n        b = \"\"\"\n  x\n\"\"\" + (\n 1)\n\n        with c: \n"
+      "            d = e \\\n + 1\n            g =\n# end\n        return d\n";
+  const std::string_view pieces[] = {"(", ")", "\n", "    ", "#", "\"", "\"\"\"", ":", "x", "\\", "=", "if x:\n", ""};
+  std::mt19937 random(1);
+  const auto below = [&](std::size_t n) { return static_cast<std::uint32_t>(random() % n); };
+  for (int run = 0; run < 200; ++run) {
+    std::string text(start);
+    frontend::cst::CodeLines lines = frontend::cst::code_lines(text);
+    for (int i = 0; i < 20; ++i) {
+      const std::uint32_t begin = below(text.size() + 1);
+      const auto old_end = std::min(begin + below(3), static_cast<std::uint32_t>(text.size()));
+      const std::string_view piece = pieces[below(std::size(pieces))];
+      text.replace(begin, old_end - begin, piece);
+      const auto new_end = static_cast<std::uint32_t>(begin + piece.size());
+      lines = frontend::cst::code_lines(text, lines, begin, old_end, new_end);
+      CHECK_MESSAGE(lines == frontend::cst::code_lines(text), text);
+    }
+  }
 }
 
 TEST_CASE("a text that ends too early says where") {

@@ -19,6 +19,7 @@ local decorators = { '@I%.ir_module', '@tvm%.script%.ir_module', '@R%.function',
 
 -- Whether a buffer is to be served.
 function M.has_script(buffer)
+  if vim.bo[buffer].buftype ~= '' then return false end -- a result that is shown beside the text
   local name = vim.api.nvim_buf_get_name(buffer)
   if name:match('%.relay$') or name:match('%.rly$') then return true end
   local text = table.concat(vim.api.nvim_buf_get_lines(buffer, 0, -1, false), '\n')

@@ -37,6 +37,9 @@ struct VerifyOptions {
   // By node id: bindings that passed before, with the same values under the same variables around them. They
   // are assumed to pass still, and those that pass now are added. Null: nothing is known.
   std::vector<bool>* good_bindings = nullptr;
+  // Told of each symbolic variable that a function defines, but for those in types of bindings that passed before.
+  // Rule 18 is about two functions: `verify_function` alone does not find it.
+  std::function<void(std::string_view function, const Var* symbol)> defines_symbol;
   // Not null: breaches of rule 12 are counted here and not reported (lowering makes impure calls on purpose).
   ImpureCalls* impure_calls = nullptr;
 };

@@ -167,7 +167,9 @@ class Copier {
   }
   void put_unfinished(const Statement& cut) {
     if (cut.echo) return;
-    if (is_part(first_word(cut_out_->text.substr(cut.begin, cut.end - cut.begin))))
+    if (cut.misplaced)
+      add_error(Kind::UnexpectedIndent, cut.begin, cut.end);
+    else if (is_part(first_word(cut_out_->text.substr(cut.begin, cut.end - cut.begin))))
       add_error(Kind::Error, cut.begin, cut.end);
     else
       put_header(cut);

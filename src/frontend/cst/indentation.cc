@@ -2,98 +2,14 @@
 #include "frontend/cst/indentation.h"
 
 #include <algorithm>
-#include <array>
 
+#include "frontend/cst/code_lines.h"
 #include "frontend/cst/scan.h"
 #include "frontend/cst/statements.h"
 
 namespace rldb::frontend::cst {
 
 namespace {
-
-// A line that begins outside of brackets and strings, with code in it.
-struct CodeLine {
-  std::uint32_t begin = 0;  // of the code
-  std::uint32_t column = 0;
-  bool opens = false;  // its last character is `:`
-  bool unfinished = false;
-};
-
-class LineScan {
- public:
-  explicit LineScan(std::string_view text) : text_(text) {}
-
-  // Empty for a text with tabs.
-  std::vector<CodeLine> run() {
-    while (at_ < text_.size() && begin_line()) scan_line();
-    return tabs_ ? std::vector<CodeLine>() : std::move(lines_);
-  }
-
- private:
-  // To the first character of code; false: there is none.
-  bool begin_line() {
-    std::size_t line = at_;
-    for (; at_ < text_.size(); ++at_) {
-      const char c = text_[at_];
-      if (c == '\n') {
-        line = at_ + 1;
-      } else if (c == '#') {
-        at_ = std::min(text_.find('\n', at_), text_.size()) - 1;
-      } else if (c == '\t') {
-        tabs_ = true;
-        return false;
-      } else if (c != ' ' && c != '\r' && c != '\f') {
-        lines_.push_back({static_cast<std::uint32_t>(at_), static_cast<std::uint32_t>(at_ - line), false});
-        return true;
-      }
-    }
-    return false;
-  }
-
-  // To behind its end.
-  void scan_line() {
-    int depth = 0;
-    std::size_t last = at_;  // character of code
-    while (at_ < text_.size()) {
-      const char c = text_[at_];
-      if (!is_special(c)) {
-        last = c == ' ' || c == '\r' ? last : at_;
-        ++at_;
-      } else if (c == '\n') {
-        ++at_;
-        if (depth <= 0) break;
-      } else if (c == '#') {
-        at_ = std::min(text_.find('\n', at_), text_.size());
-      } else if (c == '\\') {
-        at_ += text_.substr(at_ + 1).starts_with("\r\n") ? 3 : 2;
-      } else if (c == '"' || c == '\'') {
-        bool open = false;
-        at_ = skip_string(text_, at_, text_.size(), open);
-        last = at_ - 1;
-      } else {
-        depth += c == '(' || c == '[' || c == '{' ? 1 : -1;
-        last = at_++;
-      }
-    }
-    at_ = std::min(at_, text_.size());
-    lines_.back().opens = last < text_.size() && text_[last] == ':';
-    if (last < text_.size() && depth <= 0)
-      lines_.back().unfinished = ends_in_operator(text_.substr(lines_.back().begin, last + 1 - lines_.back().begin));
-  }
-  static bool is_special(char c) {
-    static constexpr auto kSpecial = [] {
-      std::array<bool, 256> special{};
-      for (const char s : std::string_view("\n#\\\"'()[]{}")) special[static_cast<unsigned char>(s)] = true;
-      return special;
-    }();
-    return kSpecial[static_cast<unsigned char>(c)];
-  }
-
-  std::string_view text_;
-  std::size_t at_ = 0;
-  bool tabs_ = false;
-  std::vector<CodeLine> lines_;
-};
 
 class Blocks {
  public:
@@ -104,6 +20,13 @@ class Blocks {
     std::uint32_t header = 0;  // its column
     for (std::size_t i = 0; i < lines_.size(); ++i) {
       const std::uint32_t column = lines_[i].column;
+      if (const std::size_t behind = behind_misplaced_header(i, opened); behind != i) {
+        const std::uint32_t block = lines_[behind].column;
+        for (std::size_t at = i; at < behind; ++at)
+          found_.push_back({lines_[at].begin, block, opened, false, false, true, at > i});
+        i = behind - 1;
+        continue;
+      }
       if (opened && column <= header) {
         if (const std::uint32_t block = block_under(header, i)) {
           found_.push_back({lines_[i].begin, block, true});
@@ -149,6 +72,34 @@ class Blocks {
     last_words_.back() = word;
     return lone;
   }
+  // The first line behind a header, with the decorators above it, that ends blocks and should not; `line`: it is right.
+  std::size_t behind_misplaced_header(std::size_t line, bool opened) {
+    const std::uint32_t column = lines_[line].column, innermost = levels_.back();
+    if (!lines_[line].is_header || column >= innermost) return line;
+    const auto at_column = [&](std::size_t at) { return at < lines_.size() && lines_[at].column == column; };
+    std::size_t header = line;
+    while (at_column(header) && text_[lines_[header].begin] == '@') ++header;
+    if (!at_column(header) || !is_header(lines_[header]) || header + 1 == lines_.size()) return line;
+    const std::uint32_t block = lines_[header + 1].column;
+    const bool goes_on = opened ? block > innermost : block == innermost && !blocks_.empty() && blocks_.back() == block;
+    if (!goes_on) return line;
+    // It ends at a level that would be none within the header.
+    const std::uint32_t end = column_behind(header + 1, block);
+    const bool ends_outside = end > column && std::binary_search(levels_.begin(), levels_.end(), end);
+    return ends_outside ? header + 1 : line;
+  }
+  bool is_header(const CodeLine& line) const {
+    const std::string_view rest = text_.substr(line.begin), code = rest.substr(0, rest.find('\n'));
+    return line.is_header && code[0] != '@' && !is_part(first_word(code)) && (line.opens || !has_header_colon(code));
+  }
+  // Of the first line that is less deep than a block, from a line of it on; 0: there is none.
+  std::uint32_t column_behind(std::size_t line, std::uint32_t block) {
+    if (block != ending_ || line >= end_) {
+      ending_ = block;
+      for (end_ = line; end_ < lines_.size() && lines_[end_].column >= block;) ++end_;
+    }
+    return end_ < lines_.size() ? lines_[end_].column : 0;
+  }
   // The first line behind a line and further simple statements, between these columns.
   std::size_t behind_simple(std::size_t line, std::uint32_t from, std::uint32_t to) const {
     constexpr std::size_t kMostLines = 20;
@@ -176,16 +127,15 @@ class Blocks {
     const bool between = !std::binary_search(levels_.begin(), levels_.end(), column);
     return between && block != blocks_.end() ? *block : 0;
   }
-  bool is_simple(const CodeLine& line) const {
-    const std::string_view rest = text_.substr(line.begin);
-    return !line.opens && (rest.starts_with('@') || !begins_block(rest.substr(0, rest.find('\n'))));
-  }
+  bool is_simple(const CodeLine& line) const { return !line.opens && (!line.is_header || text_[line.begin] == '@'); }
 
   std::string_view text_;
   const std::vector<CodeLine>& lines_;
   std::vector<std::uint32_t> levels_{0};
   std::vector<std::string_view> last_words_;  // by level
   std::vector<std::uint32_t> blocks_;         // those under a line that ends with `:`
+  std::uint32_t ending_ = 0;                  // of the block that was looked at last
+  std::size_t end_ = 0;                       // the line behind it
   std::vector<Misplaced> found_;
 };
 
@@ -193,9 +143,9 @@ class Blocks {
 
 static bool is_lone_header(std::string_view text, const CodeLine& line, const CodeLine& below) {
   const bool decorator = text[line.begin] == '@';
-  if (!decorator && (line.opens || below.column > line.column)) return false;
+  if (!line.is_header || (!decorator && (line.opens || below.column > line.column))) return false;
   const std::string_view rest = text.substr(line.begin), code = code_of(rest.substr(0, rest.find('\n')));
-  if (!begins_block(code) || first_word(code).size() == code.size()) return false;
+  if (first_word(code).size() == code.size()) return false;
   const Scan scan = scan_brackets(code, 0, code.size());
   if (!scan.open.empty() || scan.stray != Scan::kNone || scan.long_string != Scan::kNone) return false;
   const std::string_view after = text.substr(below.begin), next = after.substr(0, after.find('\n'));
@@ -205,11 +155,12 @@ static bool is_lone_header(std::string_view text, const CodeLine& line, const Co
   return !next.starts_with('\\') && !(decorated && below.column == line.column);
 }
 
-std::vector<Misplaced> find_misplaced(std::string_view text, std::vector<std::uint32_t>* lone_headers) {
-  const std::vector<CodeLine> lines = LineScan(text).run();
-  for (std::size_t i = 0; lone_headers && i + 1 < lines.size(); ++i)
-    if (is_lone_header(text, lines[i], lines[i + 1])) lone_headers->push_back(lines[i].begin);
-  return Blocks(text, lines).run();
+Indentation check_indentation(std::string_view text, const CodeLines& lines) {
+  Indentation found;
+  for (std::size_t i = 0; i + 1 < lines.all.size(); ++i)
+    if (is_lone_header(text, lines.all[i], lines.all[i + 1])) found.lone_headers.push_back(lines.all[i].begin);
+  found.misplaced = Blocks(text, lines.all).run();
+  return found;
 }
 
 bool may_misplace(std::string_view removed, std::string_view inserted, std::string_view old_line,

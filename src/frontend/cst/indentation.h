@@ -20,11 +20,18 @@ struct Misplaced {
   bool first = false;        // directly behind the header of the block
   bool lone = false;         // it continues nothing; the column is its own
   bool unfinished = false;   // it ends with an operator; the column is its own
+  bool header = false;       // of a block, or a decorator above it
+  bool echo = false;         // of such a header, but for its first line
 };
-// In the order of the text. None in a text that is indented with tabs. `lone_headers`: where lines begin that look like
-// headers without their `:` and their block, as while they are typed, or like decorators without their definition. The
-// grammar may read such a line together with those below.
-std::vector<Misplaced> find_misplaced(std::string_view text, std::vector<std::uint32_t>* lone_headers = nullptr);
+// Both in the order of the text. None in a text that is indented with tabs.
+struct Indentation {
+  std::vector<Misplaced> misplaced;
+  // Where lines begin that look like headers without their `:` and their block, as while they are typed, or like
+  // decorators without their definition. The grammar may read such a line together with those below.
+  std::vector<std::uint32_t> lone_headers;
+};
+struct CodeLines;  // code_lines.h
+Indentation check_indentation(std::string_view text, const CodeLines& lines);
 
 // Whether an edit may change what is found: it touches more than the inside of a line, or a bracket, a string, a
 // comment, a header. The lines: with the edit, and what is before it in the line.

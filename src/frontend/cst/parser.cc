@@ -8,6 +8,7 @@
 #include <string>
 #include <tuple>
 
+#include "frontend/cst/code_lines.h"
 #include "frontend/cst/copy_rows.h"
 #include "frontend/cst/indentation.h"
 #include "frontend/cst/scan.h"
@@ -15,6 +16,7 @@
 #include "frontend/cst/statements.h"
 #include "frontend/cst/ts_language.h"
 #include "frontend/cst/ts_parser.h"
+#include "frontend/joined_edits.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/check.h"
 #include "rldb/support/memory.h"
@@ -221,9 +223,14 @@ struct Reading {
   TreePtr tree;
   std::string with_placeholders;  // the text of the tree; empty: the text itself
   CutOut cut_out;
-  std::optional<std::vector<Statement>> statements;  // of a text with errors, unless there are too many
+  // None: not known, or too many are damaged.
+  std::optional<std::vector<Statement>> statements;
+  // Edits since these were found, in a text without errors.
+  std::optional<TextEdit> since;
 
   std::string_view tree_text() const { return cut_out.statements.empty() ? cut_out.text : with_placeholders; }
+  void find_sound_statements();
+  void take_statements(Reading& before, const TextEdit& edit);
 };
 
 }  // namespace
@@ -286,19 +293,19 @@ bool joins_all(const std::vector<Statement>& statements, const Parses& parses) {
   return any;
 }
 
+// Whether the grammar, where it finds no error, reads the lines as they are meant.
+bool stands_right(const Indentation& found) { return found.misplaced.empty() && found.lone_headers.empty(); }
+
 // Reads a text with errors. `tree`: its tree, if it was read from the beginning. `before`: a reading without errors
 // left, to start from. `header`: the text was not read as it is, because of what looks like a header there.
-Reading read_damaged(TSParser* parser, std::string_view text, const KnownText& known, TreePtr tree,
-                     const Reading* before, std::optional<std::uint32_t> header) {
+Reading read_damaged(TSParser* parser, std::string_view text, const Indentation& indentation, const KnownText& known,
+                     TreePtr tree, const Reading* before, std::optional<std::uint32_t> header) {
   Reading r;
   r.cut_out.text = text;
   const Parses parses = by_itself(text);
   r.statements = find_statements(text, parses, known);
-  std::vector<std::uint32_t> lone_headers;
-  const std::vector<Misplaced> misplaced = find_misplaced(text, &lone_headers);
   // A text that is opened is read as it is first. One that had damage before is not, unless that may succeed.
-  const bool may_be_sound =
-      !tree && misplaced.empty() && lone_headers.empty() && r.statements && joins_all(*r.statements, parses);
+  const bool may_be_sound = !tree && stands_right(indentation) && r.statements && joins_all(*r.statements, parses);
   if ((before && header && !is_cut_at(r.statements, *header)) || may_be_sound) {
     Reading sound;
     sound.tree = before ? parse_changed(parser, before->tree.get(), before->tree_text(), text)
@@ -306,7 +313,7 @@ Reading read_damaged(TSParser* parser, std::string_view text, const KnownText& k
     sound.cut_out.text = text;
     if (!holds_error(sound.tree)) return sound;
   }
-  if (r.statements) cut_misplaced(text, misplaced, *r.statements);
+  if (r.statements) cut_misplaced(text, indentation.misplaced, *r.statements);
   if (r.statements)
     std::copy_if(r.statements->begin(), r.statements->end(), std::back_inserter(r.cut_out.statements),
                  [](const Statement& s) { return s.cut; });
@@ -317,10 +324,7 @@ Reading read_damaged(TSParser* parser, std::string_view text, const KnownText& k
     r.tree = before && within_limits(r.tree_text())
                  ? parse_changed(parser, before->tree.get(), before->tree_text(), r.tree_text())
                  : parse_text(parser, nullptr, r.tree_text());
-    if (!holds_error(r.tree)) {
-      if (!cuts) r.statements.reset();
-      return r;
-    }
+    if (!holds_error(r.tree)) return r;
     r.cut_out.statements.clear();
     r.with_placeholders.clear();
   }
@@ -329,16 +333,11 @@ Reading read_damaged(TSParser* parser, std::string_view text, const KnownText& k
   return r;
 }
 
-// Whether the grammar, where it finds no error, reads the lines as they are meant.
-bool stands_right(std::string_view text) {
-  std::vector<std::uint32_t> lone_headers;
-  return find_misplaced(text, &lone_headers).empty() && lone_headers.empty();
-}
-
-Reading read_text(TSParser* parser, std::string_view text) {
+Reading read_text(TSParser* parser, std::string_view text, const CodeLines& lines) {
   TreePtr tree = parse_text(parser, nullptr, text);
-  if (holds_error(tree) || !stands_right(text))
-    return read_damaged(parser, text, {}, std::move(tree), nullptr, std::nullopt);
+  const Indentation indentation = check_indentation(text, lines);
+  if (holds_error(tree) || !stands_right(indentation))
+    return read_damaged(parser, text, indentation, {}, std::move(tree), nullptr, std::nullopt);
   Reading r;
   r.tree = std::move(tree);
   r.cut_out.text = text;
@@ -367,7 +366,7 @@ bool read_by_shape(TSParser* parser, std::string_view text, const TreeOptions& o
   std::vector<NodeRow> short_rows;
   {
     const TreePtr tree = parse_text(parser, nullptr, shortened->text);
-    if (holds_error(tree) || !stands_right(text)) return false;
+    if (holds_error(tree) || !stands_right(check_indentation(text, code_lines(text)))) return false;
     copy_rows(ts_tree_root_node(tree.get()), options, nullptr, short_rows);
   }
   if (lengthen(text, *shortened, shapes, options.max_depth, short_rows, rows)) return true;
@@ -390,7 +389,7 @@ Tree parse_tree(source::FileId file, std::string_view text, const TreeOptions& o
   } else if (options.by_shape && read_by_shape(script.get(), text, options, out.rows)) {
     return out;
   } else {
-    r = read_text(script.get(), text);
+    r = read_text(script.get(), text, code_lines(text));
   }
   copy_rows(ts_tree_root_node(r.tree.get()), options, &r.cut_out, out.rows);
   return out;
@@ -401,8 +400,10 @@ struct LiveTree::Impl {
   Grammar grammar;
   ParserPtr parser;
   Reading reading;
+  CodeLines lines;  // of its text
 
   std::string_view text() const { return reading.cut_out.text; }
+  bool is_sound() const { return !holds_error(reading.tree) && reading.cut_out.statements.empty(); }
   TSNode root() const { return ts_tree_root_node(reading.tree.get()); }
   TSNode find(Kind kind, std::uint32_t begin, Place& place) const;
   Tree empty_tree(source::FileId file) const {
@@ -419,7 +420,10 @@ LiveTree::~LiveTree() = default;
 
 void LiveTree::reset(std::string_view text) {
   if (impl_->grammar == Grammar::TvmScript) {
-    impl_->reading = read_text(impl_->parser.get(), text);
+    impl_->lines = code_lines(text);
+    impl_->reading = read_text(impl_->parser.get(), text, impl_->lines);
+    // Edits follow: the first that damages the text is to be as quick as the next.
+    if (impl_->is_sound()) impl_->reading.find_sound_statements();
     return;
   }
   Reading r;
@@ -438,21 +442,25 @@ std::string_view line_of(std::string_view text, std::size_t at) {
   return line.substr(std::min(line.size(), line.find_first_not_of(" \t")));
 }
 
+// Looks at the lines of a text when it is asked first.
+using FindIndentation = std::function<const Indentation&()>;
+
 // Whether lines that stand where they cannot come into a text that has none.
-bool misplaces(const LiveTree::Edit& edit, std::string_view before, std::string_view after) {
+bool misplaces(const LiveTree::Edit& edit, std::string_view before, std::string_view after,
+               const FindIndentation& indentation) {
   const std::size_t line = edit.begin == 0 ? std::string_view::npos : after.rfind('\n', edit.begin - 1);
   const std::size_t begin = line == std::string_view::npos ? 0 : line + 1;
   return may_misplace(before.substr(edit.begin, edit.old_end - edit.begin),
                       after.substr(edit.begin, edit.new_end - edit.begin), line_of(before, edit.begin),
                       line_of(after, edit.begin), after.substr(begin, edit.begin - begin)) &&
-         !find_misplaced(after).empty();
+         !indentation().misplaced.empty();
 }
 
 // From its first character of code on, the first line behind `at` that has any.
 std::string_view code_below(std::string_view text, std::size_t at) {
   while (at < text.size()) {
     const std::string_view line = line_of(text, at);
-    if (!code_of(line).empty()) return line;
+    if (line.find_first_not_of("\r\f") != std::string_view::npos && line[0] != '#') return line;
     at = static_cast<std::size_t>(line.data() - text.data()) + line.size() + 1;
   }
   return {};
@@ -473,7 +481,8 @@ std::size_t code_above(std::string_view text, std::size_t at) {
 // Where a header that lacks its `:` and its block, as while it is typed, or a decorator without its definition begins
 // among the lines that were edited or above them. The runtime may take half a second to recover from one in a long
 // block, only for it to be cut out.
-std::optional<std::uint32_t> unfinished_header(const LiveTree::Edit& edit, std::string_view text) {
+std::optional<std::uint32_t> unfinished_header(const LiveTree::Edit& edit, std::string_view text,
+                                               const FindIndentation& indentation) {
   constexpr int kMostLines = 32;
   std::size_t at = code_above(text, edit.begin);
   bool looks_so = false;
@@ -483,8 +492,7 @@ std::optional<std::uint32_t> unfinished_header(const LiveTree::Edit& edit, std::
     at = static_cast<std::size_t>(line.data() + line.size() - text.data()) + 1;
   }
   if (!looks_so) return std::nullopt;
-  std::vector<std::uint32_t> headers;
-  (void)find_misplaced(text, &headers);
+  const std::vector<std::uint32_t>& headers = indentation().lone_headers;
   const auto first = std::lower_bound(headers.begin(), headers.end(), code_above(text, edit.begin));
   return first != headers.end() && *first <= edit.new_end ? std::optional(*first) : std::nullopt;
 }
@@ -516,6 +524,34 @@ void cover_changed_cuts(const std::vector<Statement>& before, const std::vector<
 
 }  // namespace
 
+// Of a text without errors all statements parse, except for halves: the grammar lets a line that cannot be an end
+// (`x =`, `for i in`) go on in the next one.
+void Reading::find_sound_statements() {
+  if (statements && !since) return;
+  const std::string_view text = cut_out.text;
+  const auto parses = [&, alone = by_itself(text)](std::uint32_t begin, std::uint32_t end) {
+    const std::string_view statement = text.substr(begin, end - begin);
+    const bool one_line = statement.find('\n') == std::string_view::npos;
+    const bool whole = begins_block(statement) ? code_of(statement).ends_with(':') : may_end(statement);
+    const bool halves = may_go_on(statement) || may_go_on(code_below(text, end + 1));
+    return (one_line && whole && !halves) || alone(begin, end);
+  };
+  const KnownText known =
+      statements && since ? KnownText{&*statements, since->begin, since->old_end, since->new_end} : KnownText{};
+  statements = find_statements(text, parses, known);
+  since.reset();
+}
+
+// Of an edit that leaves the text without errors. The statements between two edits are looked for again.
+void Reading::take_statements(Reading& before, const TextEdit& edit) {
+  constexpr std::uint32_t kFar = 64 << 10;
+  const TextEdit both = before.since ? joined(*before.since, edit) : edit;
+  const bool is_far = before.statements && both.old_end - both.begin > kFar;
+  if (is_far) before.find_sound_statements();
+  statements = std::move(before.statements);
+  if (statements) since = is_far ? edit : both;
+}
+
 LiveTree::Changed LiveTree::edit(const Edit& edit, std::string_view text) {
   const Reading& old = impl_->reading;
   TSParser* parser = impl_->parser.get();
@@ -528,33 +564,30 @@ LiveTree::Changed LiveTree::edit(const Edit& edit, std::string_view text) {
     impl_->reading = std::move(now);
     return {edit.begin, edit.new_end};
   }
-  const bool had_error = holds_error(old.tree);
+  CodeLines lines = code_lines(text, impl_->lines, edit.begin, edit.old_end, edit.new_end);
+  std::optional<Indentation> of_lines;
+  const FindIndentation indentation = [&]() -> const Indentation& {
+    if (!of_lines) of_lines = check_indentation(text, lines);
+    return *of_lines;
+  };
+  const bool had_error = holds_error(old.tree), was_sound = impl_->is_sound();
   // (From a tree with errors the runtime may take seconds, and what it makes of the text depends on it.)
   std::optional<std::uint32_t> header;
-  if (!had_error && old.cut_out.statements.empty() && !misplaces(edit, old.cut_out.text, text) &&
-      !(header = unfinished_header(edit, text))) {
+  if (was_sound && !misplaces(edit, old.cut_out.text, text, indentation) &&
+      !(header = unfinished_header(edit, text, indentation))) {
     Reading sound;
     sound.tree = parse_changed(parser, old.tree.get(), old.cut_out.text, text);
     if (!holds_error(sound.tree)) {
       sound.cut_out.text = text;
+      sound.take_statements(impl_->reading, {edit.begin, edit.old_end, edit.new_end});
       impl_->reading = std::move(sound);
+      impl_->lines = std::move(lines);
       return {edit.begin, edit.new_end};
     }
   }
-  // Of a text without errors all statements parse, except for halves: the grammar lets a line that cannot be an end
-  // (`x =`, `for i in`) go on in the next one.
-  std::optional<std::vector<Statement>> known = old.statements;
-  const std::string_view old_text = old.cut_out.text;
-  if (!had_error && !known)
-    known = find_statements(old_text, [&, alone = by_itself(old_text)](std::uint32_t begin, std::uint32_t end) {
-      const std::string_view statement = old_text.substr(begin, end - begin);
-      const bool one_line = statement.find('\n') == std::string_view::npos;
-      const bool whole = begins_block(statement) ? code_of(statement).ends_with(':') : may_end(statement);
-      const bool halves = may_go_on(statement) || may_go_on(code_below(old_text, end + 1));
-      return (one_line && whole && !halves) || alone(begin, end);
-    });
-  const KnownText before{known ? &*known : nullptr, edit.begin, edit.old_end, edit.new_end};
-  Reading now = read_damaged(parser, text, before, nullptr, had_error ? nullptr : &old, header);
+  if (was_sound) impl_->reading.find_sound_statements();
+  const KnownText before{old.statements ? &*old.statements : nullptr, edit.begin, edit.old_end, edit.new_end};
+  Reading now = read_damaged(parser, text, indentation(), before, nullptr, had_error ? nullptr : &old, header);
   Changed changed{edit.begin, edit.new_end};
   if (had_error || holds_error(now.tree)) {
     // Without cuts now and before, damage is where it was before, or in the edit.
@@ -565,6 +598,7 @@ LiveTree::Changed LiveTree::edit(const Edit& edit, std::string_view text) {
     cover_changed_cuts(old.cut_out.statements, now.cut_out.statements, edit, changed);
   }
   impl_->reading = std::move(now);
+  impl_->lines = std::move(lines);
   return changed;
 }
 

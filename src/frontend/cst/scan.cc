@@ -55,7 +55,16 @@ Scan scan_brackets(std::string_view text, std::size_t begin, std::size_t end) {
   return out;
 }
 
-bool is_word_byte(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || (c & 0x80); }
+bool is_word_byte(char c) {
+  static constexpr auto kWord = [] {
+    std::array<bool, 256> word{};
+    for (std::size_t i = 0x80; i < word.size(); ++i) word[i] = true;
+    for (const char w : std::string_view("0123456789_ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"))
+      word[static_cast<unsigned char>(w)] = true;
+    return word;
+  }();
+  return kWord[static_cast<unsigned char>(c)];
+}
 
 bool is_string_prefix(std::string_view text, std::size_t i, std::size_t end) {
   const std::size_t quote = text.find_first_not_of("bBfFrRuU", i);
@@ -173,6 +182,9 @@ bool may_go_on(std::string_view line) {
 
 bool is_plain_line(std::string_view statement) {
   if (statement.find('\n') != std::string_view::npos) return false;
+  // A string that is not closed is an error, but none of the grammar.
+  for (const char quote : {'"', '\''})
+    if (std::count(statement.begin(), statement.end(), quote) % 2 != 0) return false;
   std::size_t behind = std::string_view::npos;  // the last word
   for (std::size_t at = 0; at < statement.size();) {
     if (!is_word_byte(statement[at])) {

@@ -380,7 +380,7 @@ void cut_misplaced(std::string_view text, const std::vector<Misplaced>& misplace
     if (at == statements.end() || at->begin != m.begin) continue;
     if (m.lone) cut_as_unfinished(*at);
     if (m.unfinished && !at->header) at->cut = true;
-    if (m.lone || m.unfinished || at->header) continue;
+    if (m.lone || m.unfinished || (at->header && !m.header)) continue;
     const auto column_of = [&](const Statement& s) {
       const std::size_t line = s.begin == 0 ? std::string_view::npos : text.rfind('\n', s.begin - 1);
       return s.begin - static_cast<std::uint32_t>(line == std::string_view::npos ? 0 : line + 1);
@@ -396,6 +396,8 @@ void cut_misplaced(std::string_view text, const std::vector<Misplaced>& misplace
     if (!joins && line + m.column >= line_end) continue;
     last = m.begin;
     last_column = m.column;
+    if (m.header) cut_as_unfinished(*at);
+    at->echo = m.echo;
     at->cut = true;
     at->misplaced = true;
     at->joined = joins;

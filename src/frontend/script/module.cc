@@ -62,6 +62,10 @@ void read_global_infos(Reader& r, ModuleState& m, Node call_node) {
         r.error(a, diag::ExpectedList, f.name);
         continue;
       }
+      if (std::any_of(m.infos.begin(), m.infos.end(), [&](const ir::GlobalInfo& i) { return i.key == f.name; })) {
+        r.error(a, diag::RepeatedKey, f.name);
+        continue;
+      }
       m.infos.push_back({f.name, f.value->items});
       if (f.name != "vdevice") continue;
       for (const ir::Attr* item : f.value->items)
@@ -121,7 +125,7 @@ void read_class_statement(Reader& r, ModuleState& m, Node s) {
         add_member(r, m, s.child(Field::Name).text(), s.child(Field::Name), s);
         return;
       }
-      r.report(s.child(Field::Name).span(), undecorated_function(s.child(Field::Name).text()));
+      if (const Node name = s.child(Field::Name)) r.report(name.span(), undecorated_function(name.text()));
       return;
     case cst::StatementKind::MacroDefinition:
       return define_macro(r, s);

@@ -114,6 +114,7 @@ void RelaxVerifier::define(const Var* v) {
 
 void RelaxVerifier::define_symbol(const Var* v) {
   if (visible(v)) return;
+  if (options_.defines_symbol) options_.defines_symbol(top_, v);
   auto [it, fresh] = symbol_of_.try_emplace(v, top_);
   if (!fresh && it->second != top_) report_.add_var(v, diag::VerifySharedSymbol, v->name, it->second, top_);
   std::uint32_t scope = open_.back();

@@ -26,18 +26,19 @@ class CapturedOutput : public runtime::Output {
 // Values of the bindings of the outermost function, as text.
 class ValueNotes : public eval::Watcher {
  public:
-  explicit ValueNotes(LastRun& run) : run_(run) {}
+  ValueNotes(LastRun& run, const ir::Context& ctx) : run_(run), ctx_(ctx) {}
   void enter(std::string_view, const ir::Function*, runtime::PackedArgs) override { ++depth_; }
   void leave(const runtime::Value&) override { --depth_; }
   runtime::Result<support::Unit> bound(const ir::Binding* b, const runtime::Value& value) override {
     constexpr std::size_t kMost = 20'000;
     if (depth_ <= 1 && run_.values.size() < kMost)
-      run_.values.insert_or_assign(std::string(b->var->name), runtime::format_brief(value));
+      run_.values.push_back({std::string(b->var->name), ctx_.span_of(b).begin, runtime::format_brief(value)});
     return support::Unit{};
   }
 
  private:
   LastRun& run_;
+  const ir::Context& ctx_;
   int depth_ = 0;
 };
 
@@ -75,17 +76,19 @@ std::string short_name(const TextFile& file) {
   return path.substr(path.rfind('/') == std::string::npos ? 0 : path.rfind('/') + 1);
 }
 
-// Dimensions of the arguments, by the symbolic variables of the parameters.
-void note_symbols(const ir::Function* f, const std::vector<session::Argument>& arguments, LastRun& run) {
+// The arguments, and their dimensions by the symbolic variables of the parameters.
+void note_parameters(const ir::Context& ctx, const ir::Function* f, const std::vector<session::Argument>& arguments,
+                     LastRun& run) {
   for (std::size_t i = 0; f && i < std::min(f->params.size(), arguments.size()); ++i) {
     const auto* type = ir::as<ir::TensorType>(f->params[i]->type);
     const runtime::Value& value = arguments[i].value;
-    run.values.insert_or_assign(std::string(f->params[i]->name), runtime::format_brief(value));
+    const ir::Var* parameter = f->params[i];
+    run.values.push_back({std::string(parameter->name), ctx.span_of(parameter).begin, runtime::format_brief(value)});
     if (!type || !value.is(runtime::ValueKind::Tensor)) continue;
     const auto& dims = value.as_tensor().shape();
     for (std::size_t k = 0; k < std::min<std::size_t>(type->shape.size(), dims.size()); ++k)
       if (const auto* symbol = ir::as<ir::Var>(type->shape[k]))
-        run.values.insert_or_assign(std::string(symbol->name), std::to_string(dims[k]));
+        run.symbols.insert_or_assign(std::string(symbol->name), std::to_string(dims[k]));
   }
 }
 
@@ -119,8 +122,8 @@ RpcResult<Json> run_function(Server& server, const Json& arguments) {
     listed.push_back({{"name", a.parameter}, {"value", runtime::describe(a.value)}, {"madeUp", a.generated}});
   }
   const auto* f = session.module() ? ir::as<ir::Function>(session.module()->find(run.function)) : nullptr;
-  note_symbols(f, *given, run);
-  ValueNotes notes(run);
+  note_parameters(session.context(), f, *given, run);
+  ValueNotes notes(run, session.context());
   const session::RunResult result = f ? session.run_watched(session.module(), run.function, values, notes, found)
                                       : session.run(run.function, values, found);
   if (!result.ok) return failed(found, "the run failed");

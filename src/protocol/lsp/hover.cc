@@ -37,14 +37,41 @@ std::string line_around(const TextFile& file, std::uint32_t offset) {
   return line.size() > kMost ? std::string(line.substr(0, kMost)) + "..." : std::string(line);
 }
 
-void add_last_run(const TextFile& file, const TextIndex& index, std::uint32_t name, std::vector<std::string>& lines) {
+// Where a name is bound: there, if the mark is a definition; else by each of the definitions that count as one.
+std::vector<TextRange> bound_at(const TextIndex& index, const NameMark& mark) {
+  std::vector<TextRange> out;
+  const std::vector<NameDefinition>& all = index.definitions();
+  for (const NameDefinition& d : all)
+    if (mark.kind == MarkKind::Definition ? d.at == mark.at : d.joined == all[mark.name].joined)
+      out.push_back({std::min(d.at.begin, d.whole.begin), std::max(d.at.end, d.whole.end)});
+  return out;
+}
+
+// Null: it was not bound. Of a binding that was made more than once, the last value.
+const std::string* value_of(const LastRun& run, const TextIndex& index, const NameMark& mark) {
+  const NameDefinition& d = index.definitions()[mark.name];
+  if (d.kind == NameKind::Symbol) {
+    const auto symbol = run.symbols.find(d.name);
+    return symbol == run.symbols.end() ? nullptr : &symbol->second;
+  }
+  const std::vector<TextRange> places = bound_at(index, mark);
+  const auto is_bound = [&](const LastRun::NamedValue& v) {
+    return v.name == d.name &&
+           std::any_of(places.begin(), places.end(), [&](TextRange at) { return v.at >= at.begin && v.at < at.end; });
+  };
+  const auto last = std::find_if(run.values.rbegin(), run.values.rend(), is_bound);
+  return last == run.values.rend() ? nullptr : &last->value;
+}
+
+void add_last_run(const TextFile& file, const TextIndex& index, const NameMark& mark, std::vector<std::string>& lines) {
   if (!file.last_run) return;
-  const NameDefinition& d = index.definitions()[name];
-  const bool inside = d.owner != kNoName && index.definitions()[d.owner].name == file.last_run->function;
-  const auto value = file.last_run->values.find(d.name);
-  if (inside && value != file.last_run->values.end()) lines.push_back("last run: " + value->second);
-  if (frontend::is_function(d.kind) && d.name == file.last_run->function)
-    lines.push_back("last run: " + file.last_run->result);
+  const LastRun& run = *file.last_run;
+  const NameDefinition& d = index.definitions()[mark.name];
+  const std::string_view run_of = run.was_edited ? "last run, before the text was edited: " : "last run: ";
+  const bool inside = d.owner != kNoName && index.definitions()[d.owner].name == run.function;
+  if (inside)
+    if (const std::string* value = value_of(run, index, mark)) lines.push_back(fmt::format("{}{}", run_of, *value));
+  if (frontend::is_function(d.kind) && d.name == run.function) lines.push_back(fmt::format("{}{}", run_of, run.result));
 }
 
 // Functions that call a kernel or a function.
@@ -97,7 +124,7 @@ std::optional<HoverText> hover_name(TextFile& file, const TextIndex& index, cons
     out.lines.push_back(fmt::format("bound by `{}`", line_around(file, d.at.begin)));
   if (frontend::is_function(d.kind))
     if (std::string callers = callers_of(index, mark.name); !callers.empty()) out.lines.push_back(std::move(callers));
-  add_last_run(file, index, mark.name, out.lines);
+  add_last_run(file, index, mark, out.lines);
   return out;
 }
 

@@ -70,6 +70,8 @@ void TextFile::replace(std::string text) {
   ++generation_;
   since_index_.clear();
   index_generation_.reset();
+  if (last_run) last_run->was_edited = true;
+  if (last_run) last_run->values.clear();  // where these are now is not known
   if (is_relay()) return relay_->replace(text);
   document_->update(text);
   types_.follow(*document_);
@@ -93,6 +95,9 @@ void TextFile::changed(const frontend::TextEdit& edit) {
     r = {edit.moved(r.begin), at_end ? edit.new_end : edit.moved(r.end)};
   }
   for (PipelineFinding& f : pipeline.findings) f.at = {edit.moved(f.at.begin), edit.moved(f.at.end)};
+  if (last_run) last_run->was_edited = true;
+  if (last_run)
+    for (LastRun::NamedValue& v : last_run->values) v.at = edit.moved(v.at);
   if (!is_relay()) types_.follow(*document_);
 }
 

@@ -23,8 +23,15 @@ class RelayFile;
 // The values that the last run of `rldb.run` gave, as text.
 struct LastRun {
   std::string function;
-  std::map<std::string, std::string, std::less<>> values;  // by binding or symbolic variable
+  struct NamedValue {
+    std::string name;
+    std::uint32_t at;  // of the binding or parameter; follows the text
+    std::string value;
+  };
+  std::vector<NamedValue> values;                           // in the order in which they were bound
+  std::map<std::string, std::string, std::less<>> symbols;  // symbolic variables
   std::string result;
+  bool was_edited = false;  // the text, since then
 };
 
 // A diagnostic of the pipeline that the text or the client names; `at` follows the text.

@@ -88,6 +88,9 @@ local function run()
       if vim.api.nvim_buf_get_name(buffer):find('LegalizeOps') and text:find('call_tir', 1, true) then return true end
     end
   end), vim.api.nvim_list_bufs())
+  local attached = vim.tbl_filter(function(buffer) return next(vim.lsp.buf_get_clients(buffer)) end,
+    vim.api.nvim_list_bufs())
+  check('the server is given the text alone', #attached == 1, vim.tbl_map(vim.uri_from_bufnr, attached))
   vim.lsp.stop_client(vim.lsp.get_active_clients())
   check('the server ends', wait(function() return #vim.lsp.get_active_clients() == 0 end), nil)
 end
