@@ -360,9 +360,10 @@ class Module:
 
 TEST_CASE("bisect a dump: a sum in another order before a normalisation is rounding, also by itself") {
   const auto program = [](const std::string& product) {
-    return function("x: R.Tensor((4, 512), \"float32\"), w: R.Tensor((512, 16), \"float32\"), g: R.Tensor((16,), "
-                    "\"float32\"), b: R.Tensor((16,), \"float32\")",
-                    product + "            lv1 = R.nn.layer_norm(lv, g, b, axes=[-1])\n", "lv1");
+    return function(
+        "x: R.Tensor((4, 512), \"float32\"), w: R.Tensor((512, 16), \"float32\"), g: R.Tensor((16,), "
+        "\"float32\"), b: R.Tensor((16,), \"float32\")",
+        product + "            lv1 = R.nn.layer_norm(lv, g, b, axes=[-1])\n", "lv1");
   };
   Dump dump;
   dump.write("Start", program("            lv = R.matmul(x, w)\n"));

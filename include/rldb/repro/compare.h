@@ -66,7 +66,9 @@ struct FirstDifference {
   // multiplication and an addition in one step, round.
   bool rounding = false;
   // A computation can amplify differences of its inputs that are within the tolerance.
-  bool fault_is_here() const { return starts_here() && !keeps_a_name() && !rounding && (!inputs_rounded() || alone == Alone::Differs); }
+  bool fault_is_here() const {
+    return starts_here() && !keeps_a_name() && !rounding && (!inputs_rounded() || alone == Alone::Differs);
+  }
 };
 
 // Both results against a run of the first program in float64: is the difference more than another order of summing?

@@ -1,5 +1,5 @@
-// What a comparison of values does not see: collectives, of which one worker is run, so that each of them is the
-// identity, and what programs print. Room-private.
+// Collectives and prints, which a comparison of values does not see: one worker is run, for which each collective is the
+// identity. Room-private.
 #pragma once
 
 #include <span>
