@@ -60,7 +60,7 @@ struct TraceBisection {
   // The values of the first stage that ran against the expected ones (Found): no pass of the folder is to blame.
   std::optional<TensorDifference> from_expected;
   std::optional<std::size_t> first_compared;  // with expected values: the stage that was compared with them
-  bool lost_assertion = false;  // the stage before is stopped by an assertion
+  bool lost_assertion = false;                // the stage before is stopped by an assertion
   bool behind_nan = false;  // the results are NaN on both sides, and the difference is in the values before them
   // The whole programs agree; this binding, run by itself on numbers of this kind, does not. Empty: it was not needed.
   std::string by_itself, numbers;

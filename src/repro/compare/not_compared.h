@@ -1,5 +1,5 @@
-// Collectives and prints, which a comparison of values does not see: one worker is run, for which each collective is the
-// identity. Room-private.
+// Collectives and prints, which a comparison of values does not see: one worker is run, for which each collective is
+// the identity. Room-private.
 #pragma once
 
 #include <span>
