@@ -32,10 +32,14 @@ class Why {
   Why(ValueFinder& finder, const CodeMap& map, std::vector<CauseStep>& steps)
       : finder_(finder), map_(map), steps_(steps) {}
 
-  void tell(std::string_view name, int binding, int left, std::size_t depth) {
+  // `given`: what a line above read under the name, of which a later variable may have another value.
+  void tell(std::string_view name, int binding, int left, std::size_t depth,
+            const std::optional<runtime::Value>& given = {}) {
     support::poll_cause();
     const ir::Binding* b = binding >= 0 ? map_.binding(binding).binding : nullptr;  // an executable has none
-    auto value = b ? finder_.value_of_binding(binding) : finder_.find(name);
+    auto value = b       ? finder_.value_of_binding(binding)
+                 : given ? runtime::Result<runtime::Value>(*given)
+                         : finder_.find(name);
     CauseStep step;
     step.depth = depth;
     step.name = name;
@@ -57,7 +61,12 @@ class Why {
     steps_.push_back(std::move(step));
     told_.push_back(binding);
     if (ends) return;
-    for (const ir::Var* v : uses) tell(v->name, map_.binding_of_variable(v), left - 1, depth + 1);
+    Lookup operands;
+    for (const ir::Var* v : uses) {
+      const int definition = map_.binding_of_variable(v);
+      if (definition < 0 && !operands) operands = finder_.operands_of(binding);
+      tell(v->name, definition, left - 1, depth + 1, definition < 0 ? operands(v) : std::nullopt);
+    }
   }
 
  private:

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "frontend/script/relax/relax.h"
 #include "frontend/script/tir/tir.h"
 #include "frontend/script/value/convert.h"
@@ -13,12 +15,14 @@
 namespace rldb::frontend::script {
 
 Arguments::Arguments(Reader& r, const CallNode& call) : r_(r), call_(call) {
+  std::string_view keyword;  // the last one
   for (Node n : call.arguments.children()) {
     if (n.is(Kind::KeywordArgument)) {
       const Node name = n.child(Field::Name);
       for (const Argument& other : all_)
         if (other.keyword == name.text()) r.error(name, diag::RepeatedArgument, name.text());
       all_.push_back({name.text(), name, n.child(Field::Value), std::nullopt, false});
+      keyword = name.text();
     } else if (n.is(Kind::Splat)) {
       const Val v = eval(r, n.child(Field::Value));
       if (v.is_sequence()) {
@@ -29,6 +33,7 @@ Arguments::Arguments(Reader& r, const CallNode& call) : r_(r), call_(call) {
     } else if (n.is(Kind::DictionarySplat)) {
       r.error(n, diag::UnsupportedSyntax, "`**` in a call");
     } else if (!n.is(Kind::Error) && !n.is(Kind::Missing)) {
+      if (!keyword.empty()) r.error(n, diag::PositionalAfterKeyword, std::exchange(keyword, {}));
       all_.push_back({{}, {}, n, std::nullopt, false});
     }
   }
