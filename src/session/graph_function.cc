@@ -42,6 +42,15 @@ class SignatureMaker {
     signature_.params.push_back(std::move(p));
   }
 
+  void add_dim(std::size_t dim) {
+    runtime::KernelParam p;
+    p.name = graph_.dims[dim];
+    p.is_tensor = false;
+    p.dtype = runtime::DType::Int(64);
+    p.variable = int(dim);
+    signature_.params.push_back(std::move(p));
+  }
+
   runtime::KernelSignature take() {
     signature_.variable_dtypes.assign(signature_.variables.size(), runtime::DType::Int(64));
     return std::move(signature_);
@@ -72,7 +81,17 @@ bool has_dim(const GraphTensor& t, const std::string& name) {
   });
 }
 
-// Matches a shape against the expected one. Names not bound by any tensor get their values here.
+// The dims that only shapes have.
+std::vector<std::size_t> dims_of_shapes(const ExternalGraph& graph) {
+  std::vector<std::size_t> found;
+  for (std::size_t d = 0; d < graph.dims.size(); ++d)
+    if (std::none_of(graph.inputs.begin(), graph.inputs.end(),
+                     [&](const GraphTensor& t) { return !t.is_shape && has_dim(t, graph.dims[d]); }))
+      found.push_back(d);
+  return found;
+}
+
+// Matches a shape against the expected one. Names that are not known yet get their values here.
 Result<support::Unit> match_shape(const ExternalGraph& graph, const GraphTensor& wanted, const Value& given,
                                   std::vector<std::int64_t>& dims, std::vector<bool>& known) {
   const auto differs = [&] {
@@ -123,6 +142,10 @@ Result<GraphFunction> GraphFunction::make(ExternalGraph graph, const runtime::Pa
     all.add(t, t.name);
   }
   for (std::size_t i = 0; i < graph.outputs.size(); ++i) all.add(graph.outputs[i], fmt::format("out{}", i));
+  for (const std::size_t d : dims_of_shapes(graph)) {
+    inputs.add_dim(d);
+    all.add_dim(d);
+  }
   made.inputs_ = inputs.take();
   made.all_ = all.take();
   made.last_use_.assign(graph.inputs.size() + graph.kernels.size(), kNeverRead);
@@ -140,19 +163,23 @@ Result<std::vector<std::int64_t>> GraphFunction::bind(PackedArgs args, bool all)
     return runtime::fail(ErrorKind::ArgumentCount,
                          fmt::format("`{}` takes {}, {} given", graph_.symbol,
                                      support::counted(std::size_t(count), "argument"), args.size()));
-  std::vector<Value> tensors;
-  for (std::size_t i = 0; i < args.size(); ++i)
-    if (i >= graph_.inputs.size() || !graph_.inputs[i].is_shape) tensors.push_back(args[i]);
-  std::vector<std::int64_t> dims;
-  RLDB_TRY_VOID(runtime::bind_arguments(all ? all_ : inputs_, tensors, dims));
-  std::vector<bool> known;
-  for (const std::string& dim : graph_.dims)
-    known.push_back(std::any_of(graph_.inputs.begin(), graph_.inputs.end(),
-                                [&](const GraphTensor& t) { return !t.is_shape && has_dim(t, dim); }));
-  for (std::size_t i = 0; i < graph_.inputs.size(); ++i)
-    if (graph_.inputs[i].is_shape) {
-      RLDB_TRY_VOID(match_shape(graph_, graph_.inputs[i], args[i], dims, known));
+  std::vector<std::int64_t> dims(graph_.dims.size());
+  std::vector<bool> known(dims.size());
+  std::vector<Value> values;
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    if (i >= graph_.inputs.size() || !graph_.inputs[i].is_shape) {
+      values.push_back(args[i]);
+      continue;
     }
+    RLDB_TRY_VOID(match_shape(graph_, graph_.inputs[i], args[i], dims, known));
+  }
+  for (const std::size_t d : dims_of_shapes(graph_)) values.push_back(Value::of_int(dims[d]));
+  const std::vector<std::int64_t> given = dims;
+  RLDB_TRY_VOID(runtime::bind_arguments(all ? all_ : inputs_, values, dims));
+  for (std::size_t d = 0; d < given.size(); ++d)
+    if (known[d] && given[d] != dims[d])
+      return runtime::fail(ErrorKind::ShapeMismatch, fmt::format("`{}`: a shape says that `{}` is {}, but it is {}",
+                                                                 graph_.symbol, graph_.dims[d], given[d], dims[d]));
   return dims;
 }
 

@@ -31,7 +31,7 @@ class EmptyReductions {
       if (!found.init || found.begins > 1 || !found.init->buffer->strides.empty()) continue;
       EmptyReduction made{found.init->buffer, found.init->value, {}};
       for (const ir::ForStmt* loop : found.reduced)
-        if (found.around.contains(loop) && is_open(loop->extent)) made.extents.push_back(loop->extent);
+        if (found.around.contains(loop) && may_be_empty(loop->extent)) made.extents.push_back(loop->extent);
       if (!made.extents.empty()) out.push_back(std::move(made));
     }
     return out;
@@ -46,10 +46,11 @@ class EmptyReductions {
     bool stored = false;
   };
 
-  // Not a constant, and computed from what is known at the start.
-  bool is_open(const ir::Expr* extent) const {
+  // It may be 0, and is computed from what is known at the start.
+  bool may_be_empty(const ir::Expr* extent) const {
+    if (const auto* n = as<ir::IntImm>(extent)) return n->value <= 0;
     std::vector<const ir::Var*> vars;
-    bool plain = !as<ir::IntImm>(extent);
+    bool plain = true;
     ir::walk(extent, [&](const ir::Node* n) { return plain = plain && !as<ir::BufferLoad>(n) && !as<ir::Call>(n); });
     ir::collect_vars(extent, vars);
     return plain && std::all_of(vars.begin(), vars.end(), [&](const ir::Var* v) { return known_.contains(v); });

@@ -7,6 +7,7 @@
 #include "rldb/ir/op/device.h"
 #include "rldb/ir/op_name.h"
 #include "rldb/ir/type_relation.h"
+#include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_verify.h"
 #include "rldb/support/cancel.h"
 
@@ -63,6 +64,14 @@ bool flag(Span<NamedAttr> attrs, std::string_view name) {
     return n != nullptr && n->value != 0;
   }
   return a->integer != 0;
+}
+
+// A parameter may have the shape that another one holds: in the type of the function, it belongs to the signature.
+std::vector<const Var*> shapes_named_in(Span<const Type*> params) {
+  std::vector<const Var*> found;
+  for (const Type* p : params) collect_vars(p, found);
+  std::erase_if(found, [](const Var* v) { return as<ShapeType>(v->type) == nullptr; });
+  return found;
 }
 
 }  // namespace
@@ -235,6 +244,7 @@ void RelaxVerifier::check_type(const Type* t) {
       open_scope(ScopeKind::Signature);
       std::size_t before = touched_.size();
       for (const Type* p : f->params) bind_symbols(p);
+      for (const Var* v : shapes_named_in(f->params)) define_symbol(v);
       for (const Type* p : f->params) check_type(p);
       check_type(f->ret);
       close_scope();

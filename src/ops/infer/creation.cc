@@ -40,6 +40,18 @@ Result<const Expr*> integer(const OpInfo& info, const ir::CallSpec& call, std::s
   return e;
 }
 
+// The whole steps that it takes to get from `start` to `end` or beyond. For a step that is not known, -((start - end)
+// // step), which rounds the quotient up whatever its sign.
+const Expr* steps_between(ir::Context& ctx, const Expr* start, const Expr* end, const Expr* step) {
+  const auto size = ir::const_int(step);
+  if (size == 1) return ir::sub(ctx, end, start);
+  if (!size) return ir::sub(ctx, ctx.i64(0), ir::floor_div(ctx, ir::sub(ctx, start, end), step));
+  if (*size < 0) std::swap(start, end);
+  const Expr* unit = *size < 0 ? ir::sub(ctx, ctx.i64(0), step) : step;
+  const Expr* span = ir::sub(ctx, end, start);
+  return ir::floor_div(ctx, ir::sub(ctx, ir::add(ctx, span, unit), ctx.i64(1)), unit);
+}
+
 }  // namespace
 
 Result<const Type*> full(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
@@ -118,11 +130,8 @@ Result<const Type*> arange(ir::Context& ctx, const OpInfo& info, const ir::CallS
     const Expr* n = ir::cast_to(ctx, DType::Int(64), ctx.intrin(f, ir::intrin::Ceil, {ratio}));
     return static_cast<const Type*>(make_tensor(ctx, {n}, out, nullptr));
   }
-  auto step_value = ir::const_int(step);
-  const Expr* span = ir::sub(ctx, end, start);
-  const Expr* n = span;
-  if (!step_value || *step_value != 1) n = ir::floor_div(ctx, ir::sub(ctx, ir::add(ctx, span, step), ctx.i64(1)), step);
-  return static_cast<const Type*>(make_tensor(ctx, {simplify(ctx, ir::cast_to(ctx, DType::Int(64), n))}, out, nullptr));
+  return static_cast<const Type*>(make_tensor(
+      ctx, {simplify(ctx, ir::cast_to(ctx, DType::Int(64), steps_between(ctx, start, end, step)))}, out, nullptr));
 }
 
 Result<const Type*> hamming_window(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {

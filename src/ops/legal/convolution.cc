@@ -131,6 +131,7 @@ struct TransposedConv {
   Layout data, kernel, out;
   std::vector<std::int64_t> strides, padding, extra, dilation;
   std::int64_t groups;
+  bool empty = false;  // the data has no elements, and every sum no term
 
   std::vector<std::size_t> places(const Layout& layout) const {
     std::vector<std::size_t> at;
@@ -148,8 +149,7 @@ Result<TransposedConv> transposed_conv_of(const ir::Call* c) {
   RLDB_TRY(s.out, layout_of(info, attr_string(spec(c), op_attr::OutLayout), "NC" + s.letters));
   for (const Layout* each : {&s.data, &s.kernel, &s.out}) RLDB_TRY_VOID(whole_windows(c, *each, s.letters));
   RLDB_TRY(const TensorType* x, known_arg(c, 0));
-  for (const std::size_t at : s.places(s.data))
-    if (ir::is_const(x->shape[at], 0)) return refuse(c, "the data has no elements");
+  for (const std::size_t at : s.places(s.data)) s.empty = s.empty || ir::is_const(x->shape[at], 0);
   s.strides = *attr_ints(spec(c), op_attr::Strides);
   s.padding = *attr_ints(spec(c), op_attr::Padding);
   s.extra = *attr_ints(spec(c), op_attr::OutputPadding);
@@ -203,6 +203,7 @@ Result<const Expr*> conv_transpose(Legalizer& l, const ir::Call* c) {
     Topi t(te);
     te::Graph& g = te.graph;
     ir::Context& ctx = te.ctx;
+    if (s.empty) return {t.full(mapped(te, out->shape), t.lit(d, 0))};
     Tensor w = te.in[1];
     if (std::any_of(s.dilation.begin(), s.dilation.end(), [](std::int64_t by) { return by != 1; }))
       w = spread(t, w, s.places(s.kernel), s.dilation, "kernel_dilate");

@@ -4,6 +4,8 @@
 #include "rldb/ir/op/arithmetic.h"
 #include "rldb/ir/op/compare.h"
 #include "rldb/ir/op/conv.h"
+#include "rldb/ir/op/creation.h"
+#include "rldb/ir/op/dtype.h"
 #include "rldb/ir/op/function.h"
 #include "rldb/ir/op/grad.h"
 #include "rldb/ir/op/index.h"
@@ -13,6 +15,7 @@
 #include "rldb/ir/op/unary.h"
 #include "rldb/ir/op_attr/axis_attr.h"
 #include "rldb/ir/op_attr/axis_role_attr.h"
+#include "rldb/ir/op_attr/combine_attr.h"
 #include "rldb/ir/op_attr/dtype_attr.h"
 #include "rldb/ir/op_attr/layout_attr.h"
 #include "rldb/ir/op_attr/nn_attr.h"
@@ -132,11 +135,49 @@ Partials cross_entropy_grad(GradientCall& g) {
   each = g.make(op::Negative, {each});
   return {mul(g, each, g.arg(1)), mul(g, each, g.arg(0))};
 }
+// By the weights of nll_loss: for each class what its predictions contribute; with the reduction "mean" the sum of the
+// weights, which is divided by, has a gradient too.
+static const Expr* by_class_weights(GradientCall& g) {
+  Context& ctx = g.ctx();
+  const TensorType *p = g.tensor(g.arg(0)), *targets = g.tensor(g.arg(1));
+  if (!p || !targets) return g.grad();
+  const std::size_t axis = p->ndim > 1 ? 1 : 0;
+  std::vector<const Expr*> aligned(std::size_t(p->ndim), ctx.i64(1));
+  aligned[axis] = p->shape[axis];
+  const auto row = [&](const Expr* e) { return g.make(op::Reshape, {e, ctx.shape(aligned)}); };
+  const auto column = [&](const Expr* e) {
+    const std::int64_t at[] = {std::int64_t(axis)};
+    return g.make(op::ExpandDims, {e}, {g.named(op_attr::Axis, ctx.attr_ints(at))});
+  };
+  const auto total = [&](const Expr* e) {
+    std::vector<std::int64_t> axes;
+    for (std::int64_t i = 0; i < p->ndim; ++i)
+      if (i != std::int64_t(axis)) axes.push_back(i);
+    if (axes.empty()) return e;
+    return g.make(op::Sum, {e},
+                  {g.named(op_attr::Axis, ctx.attr_ints(axes)), g.named(op_attr::Keepdims, ctx.attr(false))});
+  };
+  const Expr* classes = row(g.make(op::Arange, {ctx.i64(0), p->shape[axis], ctx.i64(1)},
+                                   {g.named(op_attr::Dtype, ctx.attr(targets->dtype))}));
+  const Expr* is_target = g.make(op::Equal, {column(g.arg(1)), classes});
+  const Attr* ignored = g.attr(op_attr::IgnoreIndex);
+  if (ignored && ignored->integer >= 0)
+    is_target = g.make(op::LogicalAnd,
+                       {is_target, g.make(op::NotEqual, {classes, g.scalar(double(ignored->integer), g.arg(1))})});
+  const Expr* hits = g.make(op::Astype, {is_target}, {g.named(op_attr::Dtype, ctx.attr(p->dtype))});
+  const Expr* loss = g.make(op::Negative, {mul(g, hits, g.arg(0))});
+  const std::string_view reduction = g.attr(op_attr::Reduction)->string;
+  if (reduction == "none") return total(mul(g, loss, column(g.grad())));
+  if (reduction == "sum") return mul(g, total(loss), g.grad());
+  const Expr* counts = total(hits);
+  const Expr* weight = g.make(op::Sum, {mul(g, g.arg(2), counts)});
+  const Expr* change = sub(g, total(loss), mul(g, g.result(), counts));
+  return mul(g, g.make(op::Divide, {change, weight}), g.grad());
+}
+
 Partials nll_loss_grad(GradientCall& g) {
-  Partials out(g.call()->args.size(), nullptr);
-  out[0] = out.size() > 2 ? g.make_like(op::GradNllLossBackward, {g.grad(), g.arg(0), g.arg(1), g.arg(2)})
-                          : g.make_like(op::GradNllLossBackward, {g.grad(), g.arg(0), g.arg(1)});
-  return out;
+  if (g.call()->args.size() < 3) return {g.make_like(op::GradNllLossBackward, {g.grad(), g.arg(0), g.arg(1)}), nullptr};
+  return {g.make_like(op::GradNllLossBackward, {g.grad(), g.arg(0), g.arg(1), g.arg(2)}), nullptr, by_class_weights(g)};
 }
 
 Partials max_pool2d_grad(GradientCall& g) { return {g.make_like(op::GradMaxPool2dBackward, {g.grad(), g.arg(0)})}; }

@@ -10,6 +10,7 @@
 
 #include "repro/compare/buffer_use.h"
 #include "repro/compare/handed_on.h"
+#include "repro/compare/in_place.h"
 #include "repro/values.h"
 #include "rldb/bytecode/builtin.h"
 #include "rldb/ir/op_traits.h"
@@ -46,12 +47,20 @@ bool overlap(const Tensor& a, const Tensor& b) {
          b.byte_offset() < a.byte_offset() + a.byte_size();
 }
 
-// The memory of this argument also belongs to an output.
-bool is_written_by_another(PackedArgs args, std::size_t i, const std::vector<BufferUse>& use) {
+bool is_same_memory(const Tensor& a, const Tensor& b) {
+  return a.storage() == b.storage() && a.byte_offset() == b.byte_offset() && a.dtype() == b.dtype() &&
+         std::ranges::equal(a.shape(), b.shape());
+}
+
+// The memory of this argument also belongs to an output, and the kernel reads from it after it wrote there.
+bool is_written_by_another(const ir::PrimFunc* f, PackedArgs args, std::size_t i, const std::vector<BufferUse>& use) {
   if (!args[i].is(ValueKind::Tensor)) return false;
-  for (std::size_t k = 0; k < args.size() && k < use.size(); ++k)
-    if (k != i && use[k].written && args[k].is(ValueKind::Tensor) && overlap(args[i].as_tensor(), args[k].as_tensor()))
-      return true;
+  for (std::size_t k = 0; k < args.size() && k < use.size(); ++k) {
+    if (k == i || !use[k].written || !args[k].is(ValueKind::Tensor)) continue;
+    const Tensor &read = args[i].as_tensor(), &written = args[k].as_tensor();
+    if (!overlap(read, written)) continue;
+    if (!is_same_memory(read, written) || !reads_what_it_writes(f, i, k)) return true;
+  }
   return false;
 }
 
@@ -475,7 +484,7 @@ Result<Unit> Recorder::calling(std::string_view name, const ir::PrimFunc* f, Pac
     if (i < use.size() && !use[i].read) continue;
     const std::size_t before = to.size();
     s.add_readings(to, args[i], s.places.empty() ? std::string_view() : variable_at(s.places.back().binding, i));
-    if (separate && is_written_by_another(args, i, use))
+    if (separate && is_written_by_another(f, args, i, use))
       for (std::size_t k = before; k < to.size(); ++k) to[k].shared = true;
     // An output that a reduction adds to: whether it does so before initialising it cannot be seen from here.
     if (i < use.size() && use[i].written && to.size() > before && to.back().event == kNoEvent) to.resize(before);

@@ -20,12 +20,6 @@
 
 namespace rldb::frontend::script {
 
-const ir::Expr* region_extent(Reader& r, const ir::Expr* begin, const ir::Expr* end) {
-  if (ir::is_const(begin, 0)) return end;
-  const ir::Expr* e = ir::sub(r.ctx, end, begin);
-  return ir::isa<ir::IntImm>(e) ? e : ir::Analyzer(r.ctx).simplify(e);
-}
-
 void declare_bare_dims(Reader& r, Node shape) {
   if (shape.is(Kind::Identifier)) {
     if (find_name(r, shape.text())) return;
