@@ -1,7 +1,7 @@
-// Reductions over axes that are empty, or may be at run time. The init of a block belongs to the first step of its reduction,
-// so that without a step nothing is written: TVM's kernels leave such a result as the memory was. Here it gets the
-// init's value, the identity of the reduction, before the kernel runs: the product of no elements is 1. Users: eval,
-// codegen_llvm.
+// Reductions over axes that are empty, or may be at run time. The init of a block belongs to the first step of its
+// reduction, so that without a step nothing is written: TVM's kernels leave such a result as the memory was. Here it
+// gets the init's value, the identity of the reduction, before the kernel runs: the product of no elements is 1. Users:
+// eval, codegen_llvm.
 #pragma once
 
 #include <vector>

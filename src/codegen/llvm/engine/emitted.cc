@@ -1,6 +1,9 @@
+// From a kernel as it is written to the form from which code is generated: default schedule, barriers, beginnings.
 #include "codegen/llvm/engine/emitted.h"
 
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "codegen/llvm/lower/barriers.h"
 #include "codegen/llvm/lower/launches.h"
@@ -28,8 +31,20 @@ ir::Result<const ir::PrimFunc*> lowerable(ir::Context& ctx, const ir::PrimFunc* 
   return *split;
 }
 
+namespace {
+
+bool has_known_empty_reduction(const ir::PrimFunc* f) {
+  for (const eval::EmptyReduction& r : eval::empty_reductions(f))
+    if (std::any_of(r.extents.begin(), r.extents.end(), [](const ir::Expr* e) { return ir::isa<ir::IntImm>(e); }))
+      return true;
+  return false;
+}
+
+}  // namespace
+
+// A reduction over an axis that is known to be empty stays in the form in which its beginning is found.
 const ir::PrimFunc* scheduled(ir::Context& ctx, const ir::PrimFunc* f, const JitOptions& options) {
-  if (!options.schedule || options.opt_level == 0) return f;
+  if (!options.schedule || options.opt_level == 0 || has_known_empty_reduction(f)) return f;
   schedule::Options wanted;
   wanted.require_proof = options.check_bounds;
   schedule::Target target = schedule::host_target();
