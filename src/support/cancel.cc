@@ -45,7 +45,7 @@ void set_timer(double first, double then) {
 
 }  // namespace
 
-bool deadline_has_passed() { return g_expired != 0; }
+bool deadline_has_passed() { return g_deadline && g_expired != 0; }
 
 const char* Cancelled::what() const noexcept {
   switch (cause_) {
