@@ -3,6 +3,7 @@
 
 #include "ops/layout.h"
 #include "rldb/ir/intrinsic.h"
+#include "rldb/ir/intrinsic/choice.h"
 #include "rldb/ir/op_attr/dtype_attr.h"
 #include "rldb/ir/op_attr/layout_attr.h"
 #include "rldb/ir/op_attr/window_attr.h"
