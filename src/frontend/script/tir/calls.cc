@@ -366,17 +366,18 @@ Val comm_reducer(Reader& r, const CallNode& call) {
     if (const Node n = p.child(Field::Name)) names.push_back(n);
   const std::size_t n = identities.size();
   if (names.size() != 2 * n) return r.error(f->cst, diag::CombinerCount, names.size(), n);
-  r.fn->scope.enter(ScopeKind::Block);
+  Scope& scope = r.scope();
+  scope.enter(ScopeKind::Block);
   std::vector<const ir::Var*> lhs, rhs;
   for (std::size_t i = 0; i < 2 * n; ++i) {
     const ir::Var* v = r.at(r.ctx.var(names[i].text(), r.ctx.prim(identities[i % n]->dtype())), names[i]);
-    r.fn->scope.define(v->name, Val::of(v), names[i].span());
+    scope.define(v->name, Val::of(v), names[i].span());
     (i < n ? lhs : rhs).push_back(v);
   }
   const Val body = eval(r, f->cst.child(Field::Body));
   std::vector<const ir::Expr*> results;
   const bool good = !body.poison() && scalar_list(r, body, f->cst, results);
-  r.fn->scope.leave();
+  scope.leave();
   if (!good) return {};
   if (results.size() != n) return r.error(f->cst, diag::CombinerCount, results.size(), n);
   return Val::of(static_cast<const ir::Expr*>(r.at(r.ctx.comm_reducer(lhs, rhs, results, identities), call.node)));
