@@ -406,6 +406,37 @@ TEST_CASE("shadow: what overflows on both sides hides nothing else") {
   CHECK(c.shadow->verdict == repro::Shadow::Verdict::SecondIsOff);
 }
 
+TEST_CASE("run limit: a program that does not end is stopped, and the session goes on") {
+  Loaded loaded(kBegin + R"(    @T.prim_func(private=True)
+    def spin(x: T.Buffer((1,), "float32"), y: T.Buffer((1,), "float32")):
+        y[0] = x[0]
+        while y[0] < T.float32(1000):
+            y[0] = x[0]
+    @R.function
+    def main(x: R.Tensor((1,), "float32")) -> R.Tensor((1,), "float32"):
+        cls = Module
+        y = R.call_tir(cls.spin, (x,), out_sinfo=R.Tensor((1,), "float32"))
+        return y
+)");
+  repro::Program p;
+  p.module = loaded.module();
+  p.function = "main";
+  source::Diagnostics found;
+  loaded.session().set_program(p.module);
+  const auto given = [&](const std::string& text) {
+    const auto made = loaded.session().arguments("main", std::vector<std::string>{text}, found);
+    REQUIRE(made);
+    p.args = {made->front().value};
+    return repro::record_beside(loaded.session(), p, 0.2);
+  };
+  const repro::Trace endless = given("x=[1]");
+  CHECK(endless.error.find("it has not ended") == 0);
+  CHECK(endless.error_function == "main");
+  const repro::Trace short_one = given("x=[2000]");
+  CHECK(short_one.error.empty());
+  CHECK(short_one.results.size() == 1);
+}
+
 TEST_CASE("effects: that prints are not compared is said once") {
   const std::string text = kBegin + R"(    @R.function(pure=False)
     def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):

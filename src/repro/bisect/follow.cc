@@ -301,12 +301,18 @@ void Follower::give_values(std::vector<session::Argument>& made) const {
   }
 }
 
-// An assertion about a generated condition: with the conditions inverted the program may get past it.
-void Follower::pass_assertion(Outcome& outcome, Program& program) {
+// The same with its generated arguments changed.
+Program Follower::with_generated(const Program& program, void (*change)(const Value&)) const {
   Program other = program;
   other.args = copies(program.args);
   for (std::size_t i = 0; i < other.args.size(); ++i)
-    if (made_up_[i]) turn_round(other.args[i]);
+    if (made_up_[i]) change(other.args[i]);
+  return other;
+}
+
+// An assertion about a generated condition: with the conditions inverted the program may get past it.
+void Follower::pass_assertion(Outcome& outcome, Program& program) {
+  Program other = with_generated(program, turn_round);
   Outcome second = execute(other);
   if (!second.ran) return;
   outcome = std::move(second);
@@ -339,10 +345,7 @@ void Follower::look_for_finite(Outcome& outcome, Program& program) {
 }
 
 void Follower::prefer_positive(Outcome& outcome, Program& program) {
-  Program positive = program;
-  positive.args = copies(program.args);
-  for (std::size_t i = 0; i < positive.args.size(); ++i)
-    if (made_up_[i]) make_positive(positive.args[i]);
+  Program positive = with_generated(program, make_positive);
   Outcome second = execute(positive);
   if (!second.ran || not_finite(second.result) >= not_finite(outcome.result)) return;
   outcome = std::move(second);

@@ -117,6 +117,7 @@ class Follower {
   bool make_arguments(const ir::Function* f, Program& program, std::string& why);
   void give_values(std::vector<session::Argument>& made) const;
   void look_for_finite(Outcome& outcome, Program& program);
+  Program with_generated(const Program& program, void (*change)(const runtime::Value&)) const;
   void pass_assertion(Outcome& outcome, Program& program);
   bool loses_assertion(const Point& at, const Outcome& outcome, const Program& program) const;
   void prefer_positive(Outcome& outcome, Program& program);
