@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <set>
 
+#include "repro/argument_writes.h"
 #include "repro/bisect/follow.h"
 #include "repro/bisect/meant.h"
 #include "repro/bisect/numbers.h"
@@ -40,6 +41,7 @@ constexpr std::uint64_t kStatements = 1'000'000;
 struct Side {
   session::RunResult result;
   std::string error;
+  std::vector<GivenTensor> arguments;
   bool for_device = false;  // it failed where it calls the runtime of a device, which rldb does not have
   bool failed_by(runtime::ErrorKind kind) const { return result.fault && result.fault->error.kind == kind; }
   bool too_long() const { return failed_by(runtime::ErrorKind::TooLong); }
@@ -93,6 +95,17 @@ Verdict compare_case(const Case& c, const Side& after, const runtime::Tolerance&
   return {{}, nan.whole_leaf ? to_string(nan) : std::string()};
 }
 
+// `narrower`: one side computes in a lower precision, so that only who writes counts, not the values.
+std::string difference_in_arguments(const Case& c, const Side& after, const runtime::Tolerance& tolerance,
+                                    bool narrower) {
+  Tolerances tolerances;
+  tolerances.atol = tolerance.atol;
+  tolerances.rtol = tolerance.rtol;
+  const auto d = difference_of_arguments(c.before.arguments, after.arguments, tolerances);
+  if (!d || (narrower && !d->a->after.is_null() && !d->b->after.is_null())) return {};
+  return fmt::format("with symbolic dims {}: {}", c.dims, to_string(*d));
+}
+
 // Whether some parameter's type leaves a dimension open.
 bool has_open_dims(const ir::Type* t) {
   if (t->has_vars) return true;
@@ -119,6 +132,14 @@ support::Doing running(const Way& way, std::string_view name, std::int64_t dim) 
   return support::Doing(fmt::format("{} {}, dims {}", name, way.text, dim));
 }
 
+Side run_side(Borrowed& session, const Way& way, std::string_view name, const std::vector<Value>& given) {
+  Side side;
+  const std::vector<Value> args = copies(given);
+  side.result = session.run(way.module, name, args, side.error);
+  side.arguments = given_tensors(way.module, name, given, args, 0);
+  return side;
+}
+
 // At one dim, or with several dims that are different numbers from it on. None: inputs cannot be generated.
 std::optional<Case> reference_case(Borrowed& session, const Way& way, std::string_view name, std::int64_t dim,
                                    const std::string& dims) {
@@ -126,10 +147,9 @@ std::optional<Case> reference_case(Borrowed& session, const Way& way, std::strin
   auto made = session.arguments(way.module, name);
   if (!made) return std::nullopt;
   Case c{dim, dims, std::move(made->values), {}, ir::isa<ir::PrimFunc>(way.module->find(name))};
-  c.before.result = session.run(way.module, name, copies(c.args), c.before.error);
+  c.before = run_side(session, way, name, c.args);
   if (!c.before.result.ok || not_finite(c.before.result.value) == 0) return c;
-  if (session.find_finite(way.module, name, c.args, made->generated))
-    c.before.result = session.run(way.module, name, copies(c.args), c.before.error);
+  if (session.find_finite(way.module, name, c.args, made->generated)) c.before = run_side(session, way, name, c.args);
   return c;
 }
 
@@ -195,16 +215,18 @@ Verdict compare_cases(Borrowed& session, const std::vector<Case>& cases, const W
     Side side;
     if (!c.before.too_long()) {
       std::string why;
-      const auto args = session.taken_by(way, name, copies(c.args), why);
+      const auto args = session.taken_by(way, name, c.args, why);
       if (!args) return {{}, why};
       if (const ir::Var* p = wants_a_value(way, name, *args))
         return {{}, fmt::format("`{}` has no value to give it", p->name)};
-      side.result = session.run(way.module, name, *args, side.error);
+      side = run_side(session, way, name, *args);
       side.for_device = side.failed_by(runtime::ErrorKind::UnknownFunction) && session.needs_a_device(way.module);
     }
     Verdict verdict = compare_case(c, side, session.tolerance());
     const bool both = c.before.result.ok && side.result.ok;
     if (lower && both && !verdict.difference.empty()) judge_precision(session, *lower, c, side, way, name, verdict);
+    if (both && !c.is_kernel && verdict.difference.empty())
+      verdict.difference = difference_in_arguments(c, side, session.tolerance(), lower != nullptr);
     if (precision.empty()) precision = verdict.precision;
     if (!verdict.difference.empty()) return {verdict.difference, {}, &c, both, {}};
     ran = ran || verdict.not_run.empty();

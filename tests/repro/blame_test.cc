@@ -3,6 +3,7 @@
 #include "rldb/ir/printer.h"
 #include "rldb/repro/compare.h"
 #include "rldb/repro/cut_pair.h"
+#include "rldb/repro/validate.h"
 
 using namespace rldb;
 using namespace rldb::repro_test;
@@ -484,4 +485,53 @@ TEST_CASE("collectives: equal programs are told to have been run with one worker
   b.args = {inputs->arguments[0].value};
   for (const repro::Event& e : repro::record(loaded.session(), b).events)
     for (const repro::Reading& r : e.inputs) CHECK_FALSE(r.unwritten);
+}
+
+namespace {
+
+const std::string kInPlace = kBegin + R"(    @T.prim_func(private=True)
+    def up(a: T.Buffer((4,), "float32")):
+        for i in range(4):
+            a[i] = a[i] + T.float32(1)
+
+    @R.function(pure=False)
+    def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        cls = Module
+        y: R.Tensor((4,), "float32") = R.call_tir_inplace(cls.up, (x,), inplace_indices=[0], out_sinfo=R.Tensor((4,), "float32"))
+        return y
+)";
+
+// Computes the same, in a copy.
+std::string copied() {
+  const std::string text = replaced(kInPlace, "        y: R.Tensor", R"(        c = R.add(x, R.const(0, "float32"))
+        y: R.Tensor)");
+  return replaced(text, "(cls.up, (x,)", "(cls.up, (c,)");
+}
+
+}  // namespace
+
+TEST_CASE("arguments: one side alone overwrites its caller's tensor") {
+  Two writes(copied(), kInPlace);
+  CHECK_FALSE(writes.c.result);
+  CHECK(writes.c.in_arguments);
+  CHECK(writes.c.first->text.find("call_tir_inplace(cls.up, (x,)") != std::string::npos);
+  CHECK(writes.c.why.starts_with("it overwrites its argument `x`, which the first side does not: [0]: "));
+  Two keeps(kInPlace, copied());
+  CHECK(keeps.c.first->other_text.find("call_tir_inplace(cls.up, (x,)") != std::string::npos);
+  CHECK(keeps.c.why.starts_with("it does not write to its argument `x`, as the first side does: [0]: "));
+  const std::string other = replaced(replaced(kInPlace, "T.float32(1)", "T.float32(2)"), "return y",
+                                     R"(z = R.subtract(y, R.const(1, "float32"))
+        return z)");
+  Two differently(kInPlace, other);
+  CHECK(differently.c.in_arguments);
+  CHECK(differently.c.why.starts_with("it writes other values to its argument `x` than the first side: [0]: "));
+}
+
+TEST_CASE("arguments: a pass that overwrites its caller's tensor is found by validation and by stages") {
+  Loaded loaded;
+  const ir::Module* before = loaded.load(copied());
+  const ir::Module* after = loaded.load(kInPlace);
+  const auto wrong = repro::validate_versions(loaded.session(), before, after, "NoSuchPass");
+  CHECK(wrong.difference.find("it overwrites its argument `x`") != std::string::npos);
+  CHECK(repro::validate_versions(loaded.session(), after, after, "NoSuchPass").difference.empty());
 }

@@ -38,6 +38,21 @@ class M:
                 C[vi] = A[vi] * T.float32(2)
 """
 
+IN_PLACE = """
+@I.ir_module
+class M:
+    @T.prim_func(private=True)
+    def up(A: T.Buffer((4,), "float32")):
+        for i in range(4):
+            A[i] = A[i] * T.float32(2)
+
+    @R.function(pure=False)
+    def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        cls = M
+        y = R.call_tir_inplace(cls.up, (x,), inplace_indices=[0], out_sinfo=R.Tensor((4,), "float32"))
+        return y
+"""
+
 
 def rldb(*arguments):
     done = subprocess.run([RLDB, *map(str, arguments)], capture_output=True, text=True, check=False, cwd=FOLDER)
@@ -74,6 +89,20 @@ class Script(unittest.TestCase):
         self.assertEqual(code, 1)
         self.assertIn("after the passes, result 0", text)
         self.assertEqual([entry[0] for entry in asked], ["ir_module", "ir_module", "compile", "run", "compile", "run"])
+
+    def test_written_arguments(self):
+        """A difference that is in the caller's tensors alone: the script looks at them too."""
+        (FOLDER / "in.py").write_text(IN_PLACE)
+        (FOLDER / "copy.py").write_text(IN_PLACE.replace("(cls.up, (x,)", "(cls.up, (R.concat((x,), axis=0),)"))
+        script = FOLDER / "w.py"
+        self.assertEqual(rldb("compare", "in.py", "in.py")[0], 0)
+        self.assertEqual(rldb("compare", "copy.py", "in.py", "--tvm-script", script)[0], 1)
+        text = script.read_text()
+        ast.parse(text)
+        self.assertIn("the arguments that it wrote to", text)
+        self.assertEqual(rldb("compare", "in.py", "copy.py", "--tvm-script", script)[0], 1)
+        # The result and the argument: the second program gives the result alone.
+        self.assertEqual(sum(name.startswith("expected.") for name in np.load(FOLDER / "w.npz")), 2)
 
     def test_passes(self):
         script = FOLDER / "p.py"

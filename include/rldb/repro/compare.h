@@ -83,8 +83,9 @@ struct Comparison {
   enum class Verdict { Equal, Differs, CannotTell } verdict = Verdict::CannotTell;
   std::string why;                         // why it is not known
   std::optional<TensorDifference> result;  // of the results
-  std::optional<FirstDifference> first;    // may be there although the results agree
-  std::optional<Shadow> shadow;            // when requested, and the results differ
+  bool in_arguments = false;  // the results agree, but the sides leave the caller's tensors with other contents
+  std::optional<FirstDifference> first;  // may be there although the results agree
+  std::optional<Shadow> shadow;          // when requested, and the results differ
   bool as_meant = false;  // equal only as far as the passes, which change values by their nature, let them be
   std::vector<std::string> kernels;  // programs without a Relax function: those that agree, each run by itself
   bool results_only = false;         // a side ran on the Relay VM, which does not report variables

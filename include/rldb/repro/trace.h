@@ -6,6 +6,7 @@
 // overwrote it. Users: compare, the sanitizers.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -63,13 +64,23 @@ struct Handed {
   std::vector<Leaf> leaves;  // of tuples in order
 };
 
+// A tensor among the arguments of the run. Its caller sees what is written to it.
+struct GivenTensor {
+  std::string parameter;  // its name; `#2` where it has none
+  std::size_t field = 0;  // of a tuple's leaves
+  runtime::Value before;
+  runtime::Value after;  // null: the run left it as it was
+};
+
 struct Trace {
   std::vector<Event> events;     // in the order they ended in
   std::vector<Handed> handed;    // of programs with a module, in order
   std::vector<Reading> results;  // the leaves of the result, in order; what is no tensor has no event
   runtime::Value result;         // a copy
-  std::string error;             // the reason why it did not run to its end
-  std::string error_function;    // where
+  std::vector<GivenTensor> arguments;
+  std::map<std::size_t, std::size_t> overwritten;  // the event of an argument: the last that was written to its memory
+  std::string error;                               // the reason why it did not run to its end
+  std::string error_function;                      // where
   const ir::Binding* error_binding = nullptr;
   std::string error_instruction;  // of an executable
   runtime::ErrorKind error_kind{};

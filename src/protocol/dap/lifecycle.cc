@@ -11,6 +11,7 @@
 #include "rldb/support/file.h"
 #include "rldb/ui/prompt/command.h"
 #include "rldb/ui/terminal/exit_code.h"
+#include "rldb/ui/terminal/script_path.h"
 
 namespace rldb::protocol::dap {
 
@@ -112,7 +113,7 @@ std::optional<Failure> Adapter::read_launch(const Json& arguments) {
     return Failure{fmt::format("`{}` is not a folder that can be entered", folder)};
   std::error_code ignored;
   l.program = fs::absolute(l.program, ignored).lexically_normal().string();
-  l.is_script = l.program.ends_with(".session") || l.program.ends_with(".rldb");
+  l.is_script = ui::is_script_path(l.program);
   launch_ = std::move(l);
   return std::nullopt;
 }

@@ -9,6 +9,7 @@
 #include <set>
 #include <utility>
 
+#include "repro/argument_writes.h"
 #include "repro/bisect/learn.h"
 #include "repro/bisect/meant.h"
 #include "repro/bisect/numbers.h"
@@ -520,6 +521,7 @@ Outcome Follower::execute(const Program& program) {
   if (run.ok) longest_ = std::max(longest_, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin));
   o.ran = run.ok;
   o.result = run.value;
+  o.arguments = given_tensors(program.module, program.function, program.args, args, program.outputs);
   if (o.ran && program.outputs > 0)
     o.result = Value::of_tuple({args.end() - std::ptrdiff_t(program.outputs), args.end()});
   if (o.ran) return o;
@@ -592,7 +594,9 @@ bool Follower::differs(const Outcome& reference, const Outcome& o) const {
     }
     if (d && (given || !is_rounding(a[i], *d))) return true;
   }
-  return false;
+  if (kind_ == Inputs::Large) return false;
+  const auto d = difference_of_arguments(reference.arguments, o.arguments, tolerances_);
+  return d && (given || !is_rounding(d->a->before, d->difference));
 }
 
 // `next.program`: the stage before, as it was run for this one.

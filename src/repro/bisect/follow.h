@@ -22,6 +22,7 @@ struct Outcome {
   std::string not_run;    // it could not be run, for a reason outside the program
   bool asserted = false;  // an assertion of the program stopped it
   runtime::Value result;
+  std::vector<GivenTensor> arguments;
 };
 
 inline constexpr std::size_t kNoStage = std::size_t(-1);

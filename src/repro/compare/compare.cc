@@ -9,6 +9,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "repro/argument_writes.h"
 #include "repro/bisect/meant.h"
 #include "repro/bisect/numbers.h"
 #include "repro/bisect/signature.h"
@@ -54,6 +55,8 @@ bool only_rounds(const Value& a, const Value& b) {
 bool is_condition(const Value& v) {
   return v.is(runtime::ValueKind::Tensor) && v.as_tensor().dtype().is_bool() && v.as_tensor().shape().empty();
 }
+
+std::string text_of(const Event& e) { return e.binding ? ir::print_binding(e.binding) : e.instruction; }
 
 class FirstSearch {
  public:
@@ -248,8 +251,6 @@ class FirstSearch {
     return d;
   }
 
-  static std::string text_of(const Event& e) { return e.binding ? ir::print_binding(e.binding) : e.instruction; }
-
   FirstDifference at_return(const Reading& r) const {
     FirstDifference d;
     d.function = r.event == kNoEvent ? std::string() : b_.events[r.event].function;
@@ -323,6 +324,33 @@ Comparison of_errors(const Trace& a, const Trace& b) {
   c.why = a.error.empty() ? "only the second fails: " + b.error : "only the first fails: " + a.error;
   c.first = place_of_error(failed);
   return c;
+}
+
+// The last binding or instruction that writes to the memory of an argument; null: none does.
+const Event* writer_of(const Trace& t, const GivenTensor& argument) {
+  for (const auto& [event, writer] : t.overwritten)
+    if (const auto& names = t.events[event].names;
+        std::find(names.begin(), names.end(), argument.parameter) != names.end() ||
+        std::find(names.begin(), names.end(), fmt::format("{}[{}]", argument.parameter, argument.field)) != names.end())
+      return &t.events[writer];
+  return nullptr;
+}
+
+// An argument is left with other contents: what writes there.
+std::optional<FirstDifference> place_of_write(const Trace& a, const Trace& b, const ArgumentDifference& in_arguments) {
+  const Event *ours = writer_of(b, *in_arguments.b), *theirs = writer_of(a, *in_arguments.a);
+  if (!ours && !theirs) return std::nullopt;
+  FirstDifference d;
+  const Event& e = ours ? *ours : *theirs;
+  d.function = e.function;
+  d.name = in_arguments.b->parameter;
+  d.callee = e.callee;
+  if (ours) d.binding = ours->binding;
+  if (ours) d.text = text_of(*ours);
+  if (theirs) d.other_text = text_of(*theirs);
+  d.difference = in_arguments.difference;
+  if (!ours || !theirs) d.handed_on = what_differs(in_arguments);
+  return d;
 }
 
 // The first leaf of the results that differs.
@@ -402,6 +430,7 @@ Trace record(session::Session& session, const Program& program, Recorder& record
   support::poll_cause();
   if (run.ok && program.outputs > 0) recorder.results_are(std::span(args).last(program.outputs));
   Trace trace = recorder.take();
+  trace.arguments = given_tensors(program.module, program.function, program.args, args, program.outputs);
   if (run.ok) return trace;
   if (run.fault) trace.error_kind = run.fault->error.kind;
   if (trace.error.empty()) trace.error = found.first_error("it did not end");
@@ -415,6 +444,14 @@ Comparison compare(ir::Context& ctx, const Trace& a, const Trace& b, const Toler
   c.tensors_b = b.events.size();
   std::size_t leaf = 0;
   c.result = difference_of_results(a, b, tolerances, leaf, c.why);
+  const auto in_arguments = c.result ? std::nullopt : difference_of_arguments(a.arguments, b.arguments, tolerances);
+  if (in_arguments) {
+    c.verdict = Comparison::Verdict::Differs;
+    c.in_arguments = true;
+    c.why = to_string(*in_arguments);
+    c.first = place_of_write(a, b, *in_arguments);
+    return c;
+  }
   if (!c.result && !c.why.empty()) return c;
   c.verdict = c.result ? Comparison::Verdict::Differs : Comparison::Verdict::Equal;
   c.nan = nan_on_both(a.result, b.result);

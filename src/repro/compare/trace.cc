@@ -122,6 +122,7 @@ struct Recorder::State {
   std::unordered_map<const runtime::Object*, std::vector<std::size_t>> replaced;
   std::unordered_map<const ir::PrimFunc*, std::vector<BufferUse>> uses;
   std::vector<Value> held;
+  std::vector<std::pair<const Tensor*, std::size_t>> arguments;  // of the run, and their events
 
   std::string name(const runtime::Object* object) const {
     const auto it = name_of.find(object);
@@ -201,6 +202,18 @@ struct Recorder::State {
           t.byte_offset() < w.end)
         last = w.event;
     return last;
+  }
+
+  // What was last written to the memory of the arguments.
+  void note_overwritten() {
+    for (const auto& [t, event] : arguments) {
+      const auto it = writes.find(t->storage().get());
+      if (it == writes.end()) continue;
+      for (const Written& w : it->second) {
+        const bool is_there = w.begin < t->byte_offset() + t->byte_size() && t->byte_offset() < w.end;
+        if (w.event > event && is_there) trace.overwritten[event] = std::max(trace.overwritten[event], w.event);
+      }
+    }
   }
 
   void add_readings(std::vector<Reading>& to, const Value& v, std::string_view variable = {}) {
@@ -424,7 +437,10 @@ void Recorder::enter_named(std::string_view name, std::span<const std::string> p
 void Recorder::given(std::span<const std::string> parameters, PackedArgs args) {
   State& s = *state_;
   for (std::size_t i = 0; i < args.size(); ++i) {
-    for_each_tensor(args[i], [&](const Tensor& t) { s.add_event(t, {}, {}); });
+    for_each_tensor(args[i], [&](const Tensor& t) {
+      s.arguments.emplace_back(&t, s.trace.events.size());
+      s.add_event(t, {}, {});
+    });
     if (i < parameters.size()) s.name_value(args[i], parameters[i]);
   }
 }
@@ -433,6 +449,7 @@ void Recorder::leave(const Value& result) {
   State& s = *state_;
   s.leave(result);
   if (!s.functions.empty()) return;
+  s.note_overwritten();
   s.add_results(result);
   auto copy = runtime::deep_copy(result);
   if (copy.ok()) s.trace.result = std::move(copy).value();

@@ -6,6 +6,7 @@
 #include "rldb/support/file.h"
 #include "rldb/ui/batch/batch.h"
 #include "rldb/ui/prompt/reader.h"
+#include "rldb/ui/terminal/script_path.h"
 
 namespace rldb::ui {
 
@@ -18,7 +19,7 @@ std::optional<std::string> module_of(const std::string& path, source::Diagnostic
     out.add({}, source::message(diag::FileNotFound, path, text.error().reason));
     return std::nullopt;
   }
-  if (!path.ends_with(".session")) return std::move(*text);
+  if (!is_script_path(path)) return std::move(*text);
   ScriptReader reader(*text);
   while (const auto entry = reader.next())
     if (const auto document = here_document(entry->text); document && document->first.starts_with(":load"))

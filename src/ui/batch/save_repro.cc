@@ -92,7 +92,7 @@ static void add_values_of(ReproFile& repro, session::Session& session, const ir:
   repro.values.insert(repro.values.end(), values.begin(), values.end());
 }
 
-// The result of the unchanged module; empty: it does not run.
+// The result of the unchanged module, and the arguments that it wrote to; empty: it does not run.
 static std::vector<runtime::Value> result_of_module(session::Session& session, const ir::Module* module,
                                                     const std::string& function,
                                                     const std::vector<session::Argument>& values) {
@@ -115,6 +115,8 @@ static std::vector<runtime::Value> result_of_module(session::Session& session, c
     const auto& fields = next.as_tuple().fields;
     open.insert(open.end(), fields.rbegin(), fields.rend());
   }
+  for (const repro::GivenTensor& argument : trace.arguments)
+    if (!argument.after.is_null()) leaves.push_back(argument.after);
   return leaves;
 }
 

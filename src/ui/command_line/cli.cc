@@ -16,6 +16,7 @@
 #include "rldb/ui/render/version.h"
 #include "rldb/ui/terminal/console.h"
 #include "rldb/ui/terminal/exit_code.h"
+#include "rldb/ui/terminal/script_path.h"
 #include "ui/command_line/help_topic.h"
 #include "ui/command_line/options.h"
 
@@ -185,7 +186,7 @@ void add_repl_options(CLI::App& app, CommandLine& c) {
   app.set_version_flag("--version", std::string("rldb ") + kVersion);
   app.add_option("files", c.files,
                  "the program: text (.py, .relay), an executable (.rlvm), a model (.onnx, .pt2) or a recorded run "
-                 "(.rldbrun); scripts (.session) among the files run after it is open")
+                 "(.rldbrun); scripts (.session, .rldb) among the files run after it is open")
       ->type_name("FILE");
   app.add_option_function<std::string>(
          "-x", [](const std::string&) {}, "run the entries in a file; -x and -ex keep their order")
@@ -213,7 +214,7 @@ bool sort_files(CommandLine& c) {
   std::vector<std::string> programs;
   std::vector<std::pair<bool, std::string>> scripts;
   for (const std::string& file : c.files) {
-    if (file.ends_with(".session"))
+    if (is_script_path(file))
       scripts.emplace_back(true, file);
     else
       programs.push_back(file);

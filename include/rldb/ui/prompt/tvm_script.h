@@ -21,7 +21,8 @@ struct TvmScript {
   std::string passes;
   std::string function;                   // a Relax function, or a kernel that is called with its outputs
   std::vector<session::Argument> inputs;  // all of its arguments
-  std::vector<runtime::Value> expected;   // leaves of the result; of a kernel, its arguments afterwards; may be empty
+  // Leaves of the result, then the arguments written to; of a kernel, all of them afterwards.
+  std::vector<runtime::Value> expected;
   repro::Tolerances tolerances;
   std::uint64_t seed = 0;
 };
