@@ -5,6 +5,7 @@
 #include <map>
 
 #include "debug/look/function_tables.h"
+#include "debug/look/group_results.h"
 #include "rldb/bytecode/builtin/memory.h"
 #include "rldb/ir/op/call_packed.h"
 #include "rldb/ir/op/call_tir_variant.h"
@@ -28,6 +29,12 @@ constexpr std::size_t kMaxOrigins = 256;
 bool is_own(const ir::Node* n) {
   return ir::isa<ir::Call>(n) || ir::isa<ir::Tuple>(n) || ir::isa<ir::TupleGetItem>(n) || ir::isa<ir::If>(n) ||
          ir::isa<ir::ShapeExpr>(n) || ir::isa<ir::SeqExpr>(n) || ir::isa<ir::Function>(n);
+}
+
+bool receives(const Instruction& i, bytecode::RegName reg) {
+  for (std::size_t a = 0; i.op == Opcode::Call && a < i.args.size(); ++a)
+    if (i.arg(a) == bytecode::Arg::reg(reg)) return true;
+  return false;
 }
 
 // The functions of `built` as they were loaded or entered, regardless of later passes. If the version is not in the
@@ -414,6 +421,15 @@ Pc CodeMap::computed_at(int binding, FunctionIndex function) const {
   return found;
 }
 
+Pc CodeMap::value_begins(const UserVariable& v) const {
+  const Pc made = v.range->begin - 1;
+  if (made < 0 || work_at(made) != Work::Memory) return v.begin;
+  for (Pc pc = v.range->begin; pc < v.range->end; ++pc)
+    if (work_at(pc) == Work::Result && receives(executable().instruction(pc), v.range->reg))
+      return std::max(v.begin, pc + 1);
+  return v.begin;
+}
+
 bool CodeMap::has_variable(FunctionIndex function, std::uint32_t variable) const {
   const std::vector<UserVariable>& all = variables(function);
   return std::any_of(all.begin(), all.end(), [&](const UserVariable& v) { return v.id == variable; });
@@ -507,18 +523,6 @@ Position CodeMap::position(Pc pc, int part) const {
   return p;
 }
 
-namespace {
-
-// How the printed type of a register that can hold a value of the type begins; empty: any may.
-std::string_view kind_of(const ir::Type* type) {
-  return ir::as<ir::TensorType>(type)  ? "R.Tensor("
-         : ir::as<ir::ShapeType>(type) ? "R.Shape("
-         : ir::as<ir::TupleType>(type) ? "R.Tuple("
-                                       : "";
-}
-
-}  // namespace
-
 const ir::Var* CodeMap::written_variable(const bytecode::VariableRange& v) const {
   std::vector<std::uint32_t> queue{v.node};
   for (std::size_t i = 0; i < queue.size() && queue.size() < kMaxOrigins; ++i) {
@@ -536,46 +540,67 @@ Pc CodeMap::filled_at(const bytecode::VariableRange& v, int binding) const {
   };
   for (Pc pc = v.begin; pc < v.end && serves(pc); ++pc) {
     const Instruction i = executable().instruction(pc);
-    for (std::size_t a = 0; i.op == Opcode::Call && a < i.args.size(); ++a)
-      if (i.arg(a) == bytecode::Arg::reg(v.reg)) begin = pc + 1;
+    if (receives(i, v.reg)) begin = pc + 1;
   }
   return begin;
 }
 
-std::optional<UserVariable> CodeMap::user_variable(const bytecode::VariableRange& v) const {
+std::optional<UserVariable> CodeMap::user_variable(const bytecode::VariableRange& v,
+                                                   const GroupResults& results) const {
   if (v.name == "_") return std::nullopt;
   if (!build_->source || v.node == 0) return UserVariable{v.name, 0, &v, v.begin};
   const ir::Var* written = written_variable(v);
-  if (!written) return v.is_parameter ? std::optional(UserVariable{v.name, 0, &v, v.begin}) : result_variable(v);
+  if (!written)
+    return v.is_parameter ? std::optional(UserVariable{v.name, 0, &v, v.begin}) : result_variable(v, results);
   UserVariable made{std::string(written->name), written->id, &v, v.begin};
   if (written->id == v.node || v.is_parameter) return made;
   // Lowering made it for the variable: its value, or an intermediate shape or storage.
-  const std::string_view kind = kind_of(written->type);
-  if (!kind.empty() && !v.type.starts_with(kind)) return std::nullopt;
+  if (const std::vector<int>& group = group_filling(v); group.size() > 1) return shared_variable(v, group, results);
+  if (!can_hold(v.type, written->type)) return std::nullopt;
   made.begin = filled_at(v, binding_of_variable(written));
   return made;
 }
 
+const std::vector<int>& CodeMap::group_filling(const bytecode::VariableRange& v) const {
+  const Pc made = std::max<Pc>(v.begin - 1, 0);
+  if (work_at(made) != Work::Memory) return group_of(made);
+  for (Pc pc = v.begin; pc < v.end; ++pc)
+    if (const Instruction i = executable().instruction(pc); work_at(pc) == Work::Result && receives(i, v.reg))
+      return group_of(pc);
+  return groups_.front();
+}
+
+// Of code that serves several bindings.
+std::optional<UserVariable> CodeMap::shared_variable(const bytecode::VariableRange& v, const std::vector<int>& group,
+                                                     const GroupResults& results) const {
+  const int b = results.result_of(group, v.type);
+  if (b < 0 || binding(b).name == "_") return std::nullopt;
+  return UserVariable{binding(b).name, binding(b).binding->var->id, &v, filled_at(v, b)};
+}
+
 // The tensor, tuple or shape that lowered code makes for a binding's result under another name.
-std::optional<UserVariable> CodeMap::result_variable(const bytecode::VariableRange& v) const {
+std::optional<UserVariable> CodeMap::result_variable(const bytecode::VariableRange& v,
+                                                     const GroupResults& results) const {
   if (v.is_parameter || v.begin < 1) return std::nullopt;
+  if (const std::vector<int>& group = group_filling(v); group.size() > 1) return shared_variable(v, group, results);
   const std::vector<int> from = by_provenance(v.node, 0);
   const int b = from.empty() ? -1 : from.front();
   if (b < 0 || !binding(b).binding || binding(b).name == "_") return std::nullopt;
-  const std::string_view kind = kind_of(binding(b).binding->var->type);
-  if (kind.empty() || !v.type.starts_with(kind)) return std::nullopt;
+  const ir::Type* type = binding(b).binding->var->type;
+  if (!is_of_one_kind(type) || !can_hold(v.type, type)) return std::nullopt;
   return UserVariable{binding(b).name, binding(b).binding->var->id, &v, filled_at(v, b)};
 }
 
 void CodeMap::name_variables() {
   const bytecode::Executable& exe = executable();
+  const GroupResults results(bindings_, written_);
   variables_.resize(exe.functions.size());
   for (std::size_t f = 0; f < exe.functions.size(); ++f) {
     const bytecode::FunctionDebug* debug = exe.debug.function(FunctionIndex(f));
     if (!debug) continue;
     std::unordered_map<std::string_view, std::uint32_t> ids;  // for a program without a module: told apart by name
     for (const bytecode::VariableRange& v : debug->variables) {
-      auto made = user_variable(v);
+      auto made = user_variable(v, results);
       if (!made) continue;
       if (!build_->source) made->id = ids.try_emplace(v.name, std::uint32_t(ids.size() + 1)).first->second;
       variables_[f].push_back(*std::move(made));

@@ -22,6 +22,7 @@
 namespace rldb::debug {
 
 class FunctionTables;
+class GroupResults;
 
 struct UserBinding {
   std::string function;                  // in which it is written
@@ -93,6 +94,8 @@ class CodeMap {
   bool overwrites() const;
   // Behind the last instruction of a function that computes the binding; -1: there is none.
   Pc computed_at(int binding, FunctionIndex function) const;
+  // Where a variable has its value: of a written allocation, behind the first call that fills it.
+  Pc value_begins(const UserVariable& v) const;
   bool has_variable(FunctionIndex function, std::uint32_t variable) const;
   // Some start of the binding's code lies on every path to `pc`.
   bool was_executed(int binding, Pc pc) const;
@@ -127,8 +130,12 @@ class CodeMap {
   bool is_inlined(Pc pc) const;
   void name_variables();
   // A register's user variable; nullopt: it holds none.
-  std::optional<UserVariable> user_variable(const bytecode::VariableRange& v) const;
-  std::optional<UserVariable> result_variable(const bytecode::VariableRange& v) const;
+  std::optional<UserVariable> user_variable(const bytecode::VariableRange& v, const GroupResults& results) const;
+  std::optional<UserVariable> result_variable(const bytecode::VariableRange& v, const GroupResults& results) const;
+  std::optional<UserVariable> shared_variable(const bytecode::VariableRange& v, const std::vector<int>& group,
+                                              const GroupResults& results) const;
+  // What the code serves that gives a register its value: the call that made it, or to which it was given to fill.
+  const std::vector<int>& group_filling(const bytecode::VariableRange& v) const;
   // The written variable from which a lowered one comes, itself included; null: there is none.
   const ir::Var* written_variable(const bytecode::VariableRange& v) const;
   // Where a register holds the binding's result: after the binding's last call that receives it.

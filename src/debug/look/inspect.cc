@@ -7,6 +7,7 @@
 
 #include "debug/impl.h"
 #include "debug/look/function_tables.h"
+#include "debug/look/planned.h"
 #include "debug/look/script_call.h"
 #include "debug/look/values.h"
 #include "rldb/debug/rank_values.h"
@@ -105,7 +106,7 @@ Position Debugger::function_position(int frame) const {
 // Nullopt: it is not defined here.
 std::optional<Debugger::Impl::LocalRow> Debugger::Impl::local_row(const CodeMap& map, const vm::Frame& f,
                                                                   const UserVariable& v) {
-  const bool live = f.pc >= v.begin && f.pc < v.range->end;
+  const bool live = f.pc >= v.begin && f.pc < v.range->end && !is_lent(map, f.function, v, f.pc);
   // Defined on every path to here, unless it is a name in the other branch of an if.
   const bool defined = v.begin <= f.pc && (v.range->is_parameter || map.runs_before(v.begin - 1, f.pc));
   return live || defined ? std::optional(LocalRow{&v, live}) : std::nullopt;

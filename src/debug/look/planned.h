@@ -18,6 +18,8 @@ int planned_storage(const StoragePlan& plan, bytecode::RegName reg, Pc pc);
 // Its memory as held by a frame of the run; null: not allocated yet, or no longer held.
 support::Ref<runtime::Storage> memory_of(const PlannedStorage& storage, Pc pc,
                                          std::span<const runtime::Value> registers);
+// Of a tuple whose register is kept: before `now`, others were written to the planned memory of its fields.
+bool is_lent(const CodeMap& map, FunctionIndex function, const UserVariable& v, Pc now);
 // The user's name for a tensor in a storage, else the lowered one.
 std::string tenant_name(const CodeMap& map, FunctionIndex function, const Tenant& t);
 

@@ -8,6 +8,7 @@
 
 #include "rldb/ir/op/call_packed.h"
 #include "rldb/ir/op/call_tir_variant.h"
+#include "rldb/ir/op_traits.h"
 #include "rldb/ir/type.h"
 #include "rldb/ir/walk.h"
 #include "rldb/support/cancel.h"
@@ -24,6 +25,13 @@ constexpr std::size_t kMaxBindings = 10'000;
 
 bool is_symbol(const ir::Var* v, const Value& value) {
   return ir::as<ir::PrimType>(v->type) && value.is(runtime::ValueKind::Int);
+}
+
+// Its contents are what calls write to it later.
+bool makes_memory(const ir::Expr* value) {
+  const auto* call = ir::as<ir::Call>(value);
+  const auto* op = call ? ir::as<ir::Op>(call->callee) : nullptr;
+  return op && op::has(op->name, op::Trait::Allocates);
 }
 
 // Does recomputing it have an effect besides its value?
@@ -72,6 +80,10 @@ class Recompute {
       if (has_effect(ctx_, b->value))
         return runtime::fail(ErrorKind::Unsupported,
                              fmt::format("`{}` would have to be computed again, and that has effects", b->var->name));
+      if (makes_memory(b->value))
+        return runtime::fail(
+            ErrorKind::Unsupported,
+            fmt::format("`{}` is memory that is no longer held: only the run knows its contents", b->var->name));
       for (const ir::Var* v : uses_of(b)) {
         if (leaves_.contains(v)) continue;
         const int definition = map_.binding_of_variable(v);

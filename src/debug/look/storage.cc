@@ -204,6 +204,35 @@ int planned_storage(const StoragePlan& plan, RegName reg, Pc pc) {
   return -1;
 }
 
+namespace {
+
+// A tensor that the register held at `then`.
+bool is_lent_anew(const StoragePlan& plan, RegName reg, Pc then, Pc now) {
+  for (const PlannedStorage& s : plan.storages)
+    for (const Tenant& t : s.tenants) {
+      if (t.reg != reg || !holds(t.made, t.cleared, then)) continue;
+      return std::any_of(s.tenants.begin(), s.tenants.end(), [&](const Tenant& other) {
+        const bool overlaps = t.offset < 0 || other.offset < 0 || t.offset == other.offset;
+        return other.made > then && other.written >= 0 && other.written < now && overlaps;
+      });
+    }
+  return false;
+}
+
+}  // namespace
+
+bool is_lent(const CodeMap& map, FunctionIndex function, const UserVariable& v, Pc now) {
+  if (v.range->begin < 1 || now <= v.range->begin) return false;
+  const Instruction made = map.executable().instruction(v.range->begin - 1);
+  const bool is_tuple =
+      made.op == Opcode::Call && map.executable().functions[std::size_t(made.callee)].name == builtin::MakeTuple;
+  const StoragePlan* plan = is_tuple ? map.tables(function).plan() : nullptr;
+  for (std::size_t i = 0; plan && i < made.args.size(); ++i)
+    if (made.arg(i).kind() == ArgKind::Register && is_lent_anew(*plan, made.arg(i).reg(), v.range->begin - 1, now))
+      return true;
+  return false;
+}
+
 support::Ref<runtime::Storage> memory_of(const PlannedStorage& storage, Pc pc, std::span<const Value> registers) {
   const auto in = [&](RegName reg) -> support::Ref<runtime::Storage> {
     if (reg < 0 || std::size_t(reg) >= registers.size()) return {};

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "debug/look/planned.h"
 #include "rldb/ir/type.h"
 #include "rldb/onnx/model.h"
 
@@ -167,10 +168,7 @@ runtime::Error ValueFinder::not_computed(int binding) const {
 Result<Value> ValueFinder::value_of_binding(int binding) {
   const UserBinding& b = map_.binding(binding);
   if (!b.binding) return find(b.name);  // of a program without Relax module: only its registers have values
-  if (auto value = in_register(b.binding->var->id)) {
-    note_reused(b.binding->var->id, b.name, *value);
-    return *std::move(value);
-  }
+  if (auto value = in_register(b.binding->var->id)) return *std::move(value);
   const BindingReach now = reached(binding);
   if (now == BindingReach::No) return support::Failure(not_computed(binding));
   if (auto value = from_history(b.binding->var->id)) return *std::move(value);
@@ -222,31 +220,9 @@ std::optional<Value> ValueFinder::in_register(std::uint32_t variable) {
   const UserVariable* best = nullptr;
   for (const UserVariable& v : map_.variables(frame().function))
     if (v.id == variable && pc >= v.begin && pc < v.range->end && (!best || v.begin > best->begin)) best = &v;
-  if (!best) return std::nullopt;
+  if (!best || (may_go_back_ && is_lent(map_, frame().function, *best, frame().pc))) return std::nullopt;
   const Value* v = m_.read_register(frame_, best->range->reg);
   return v ? std::optional(*v) : std::nullopt;
-}
-
-// The register of a tuple is kept as long as one of its fields is used, but not the memory of the others.
-void ValueFinder::note_reused(std::uint32_t variable, const std::string& name, const Value& value) {
-  if (!value.is(runtime::ValueKind::Tuple)) return;
-  const Pc pc = frame().pc;
-  Pc bound = 0;
-  for (const UserVariable& v : map_.variables(frame().function))
-    if (v.id == variable && v.begin <= pc) bound = std::max(bound, v.begin);
-  const auto overlap = [](const runtime::Tensor& a, const runtime::Tensor& b) {
-    return a.storage() == b.storage() && a.byte_offset() < b.byte_offset() + b.byte_size() &&
-           b.byte_offset() < a.byte_offset() + a.byte_size();
-  };
-  const std::vector<Value>& fields = value.as_tuple().fields;
-  for (std::size_t i = 0; i < fields.size(); ++i)
-    for (const UserVariable& v : map_.variables(frame().function)) {
-      const bool later =
-          fields[i].is(runtime::ValueKind::Tensor) && v.begin > bound && v.begin <= pc && pc < v.range->end;
-      const Value* other = later ? m_.read_register(frame_, v.range->reg) : nullptr;
-      if (other && other->is(runtime::ValueKind::Tensor) && overlap(fields[i].as_tensor(), other->as_tensor()))
-        notes_.push_back(fmt::format("the memory of {}[{}] is that of {} by now", name, i, v.name));
-    }
 }
 
 // In its own register, or in that of the variable of which it is another name.
@@ -303,6 +279,7 @@ bool ValueFinder::was_freed(std::string_view name) const {
   const Pc pc = frame().pc;
   for (const UserVariable& v : map_.variables(frame().function)) {
     const bool named = v.name == name || std::find(ids.begin(), ids.end(), v.id) != ids.end();
+    if (named && v.begin <= pc && is_lent(map_, frame().function, v, pc)) return true;
     if (named && v.range->end <= pc && (v.range->is_parameter || map_.runs_before(v.begin - 1, pc))) return true;
   }
   return false;
@@ -318,7 +295,7 @@ std::optional<Value> ValueFinder::from_history(std::uint32_t variable) {
   std::uint64_t bound = 0;
   for (const UserVariable& v : map_.variables(frame().function)) {
     if (v.id != variable || v.begin > frame().pc) continue;
-    const auto time = d_.latest_time(v.begin, frame_);
+    const auto time = d_.latest_time(map_.value_begins(v), frame_);
     if (!time || (latest && *time < bound)) continue;
     latest = &v;
     bound = *time;
@@ -329,7 +306,10 @@ std::optional<Value> ValueFinder::from_history(std::uint32_t variable) {
   const auto past = d_.run->machine_at(bound);
   const Value* held = past ? past->read_register(frame_, latest->range->reg) : nullptr;
   if (!held) return result;
-  notes_.push_back(fmt::format("{} as of its definition, time {}; its register was freed since", latest->name, bound));
+  notes_.push_back(fmt::format(
+      "{} {}, time {}; its {} since", latest->name,
+      map_.value_begins(*latest) == latest->begin ? "as of its definition" : "as it was filled", bound,
+      is_lent(map_, frame().function, *latest, frame().pc) ? "memory was used again" : "register was freed"));
   result = *held;
   return result;
 }

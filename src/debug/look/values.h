@@ -43,7 +43,6 @@ class ValueFinder {
 
  private:
   std::optional<runtime::Value> in_register(std::uint32_t variable);
-  void note_reused(std::uint32_t variable, const std::string& name, const runtime::Value& value);
   std::optional<runtime::Value> in_memory(const ir::Var* v);
   // Of a kernel's result in place: the memory that it overwrote, as long as a register holds it, else as it was then.
   std::optional<runtime::Value> overwritten(int binding);

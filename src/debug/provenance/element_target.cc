@@ -40,19 +40,23 @@ std::vector<std::size_t> take_fields(Value& value, std::string_view& subscript) 
 // Names in a subscript are those of the frame: `[n - 1, 0]` becomes `[4, 0]`.
 class Subscript {
  public:
-  Subscript(const Debugger& debugger, int frame, source::Diagnostics& out)
-      : debugger_(debugger), frame_(frame), out_(out) {}
+  Subscript(const Debugger& debugger, std::string_view name, int frame, source::Diagnostics& out)
+      : debugger_(debugger), name_(name), frame_(frame), out_(out) {}
 
   // Nullopt: diagnosed.
   std::optional<std::string> with_values(std::string_view subscript) {
-    text_ = "elements" + std::string(subscript);
+    text_ = name_ + std::string(subscript);
     const auto parsed = expression::parse(text_);
-    if (!parsed.ok() || parsed->root().kind != expression::TermKind::Subscript ||
+    if (!parsed.ok()) {
+      out_.add({}, source::message(diag::RunFailed, parsed.error().message));
+      return std::nullopt;
+    }
+    if (parsed->root().kind != expression::TermKind::Subscript ||
         parsed->child(parsed->root(), 0).kind != expression::TermKind::Name)
       return std::string(subscript);
     for (std::size_t i = parsed->root().children.size(); i-- > 1;)
       if (!replace(*parsed, parsed->child(parsed->root(), i))) return std::nullopt;
-    return text_.substr(std::string_view("elements").size());
+    return text_.substr(name_.size());
   }
 
  private:
@@ -79,6 +83,7 @@ class Subscript {
   }
 
   const Debugger& debugger_;
+  std::string name_;
   int frame_;
   source::Diagnostics& out_;
   std::string text_;
@@ -108,7 +113,7 @@ std::optional<ElementTarget> element_target(const Debugger::Impl& d, const Debug
   if (!target.value.is(ValueKind::Tensor)) return refuse(fmt::format("`{}` is not a tensor", target.shown));
   target.binding = finder.binding_of(name);
   if (subscript.empty()) return target;
-  const auto indices = Subscript(debugger, frame, out).with_values(subscript);
+  const auto indices = Subscript(debugger, name, frame, out).with_values(subscript);
   if (!indices) return std::nullopt;
   auto chosen = expression::positions_of(target.tensor(), *indices);
   if (!chosen.ok()) return refuse(chosen.error().message);
@@ -125,7 +130,7 @@ bool each_holding(const Debugger::Impl& d, ElementTarget target, const Holding& 
   for (int hops = 0; hops < kMost; ++hops) {
     for (const UserVariable& v : d.run->code().variables(frame.function)) {
       if (v.name != target.base || v.begin > frame.pc) continue;
-      auto time = d.latest_time(v.begin, target.frame);
+      auto time = d.latest_time(d.run->code().value_begins(v), target.frame);
       if (const auto changed = time ? changed_last(d, v, target.frame, *time) : std::nullopt) time = changed;
       if (time && f(*time, {target.frame, v.range->reg, target.fields})) return true;
     }

@@ -59,7 +59,13 @@ void Watched::add_definitions() {
     }
     for (const UserVariable& v : map_.variables(function_)) {
       const bool named = v.name == name.text || std::find(ids.begin(), ids.end(), v.id) != ids.end();
-      if (named && v.begin > 0 && !v.range->is_parameter) definitions_.set(v.begin - 1);
+      if (!named || v.begin == 0 || v.range->is_parameter) continue;
+      definitions_.set(v.begin - 1);
+      // The value of an `if` also comes from the branch that jumps over the other one.
+      for (Pc pc = f.start; pc < v.begin; ++pc)
+        if (const auto i = map_.executable().instruction(pc);
+            i.op == bytecode::Opcode::Goto && pc + i.offset == v.begin)
+          definitions_.set(pc);
     }
     // Code not produced by our compiler may give a parameter's register another value.
     for (std::size_t p = 0; p < f.param_names.size(); ++p)

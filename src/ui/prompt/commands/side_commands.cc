@@ -237,6 +237,10 @@ class OtherArguments {
     const auto present = repl_.debugger().run_arguments();
     const ir::Module* module = repl_.debugger().written_module();
     const auto* f = module ? ir::as<ir::Function>(module->find(repl_.debugger().run_function())) : nullptr;
+    if (names_.empty() && f && !f->params.empty()) {
+      repl_.fail(source::message(diag::NotStopped));
+      return std::nullopt;
+    }
     if (!present || !f || f->params.size() != names_.size() || present->size() != names_.size()) {
       const char* why = !present ? "its run has no history"
                         : !f     ? "it is not a Relax function as it was written, but made by a pass"
