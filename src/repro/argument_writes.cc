@@ -1,4 +1,4 @@
-// What a run writes to the tensors that its caller gave it.
+// Effects of a run on the tensors that its caller gave it.
 #include "repro/argument_writes.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// What a run writes to the tensors that its caller gave it: an effect that the result need not show. Room-private.
+// Effects of a run on the tensors that its caller gave it, which the result need not show. Room-private.
 #pragma once
 
 #include <optional>
@@ -30,7 +30,7 @@ std::optional<ArgumentDifference> difference_of_arguments(const std::vector<Give
 
 // `it overwrites its argument `x`: [0]: 1 vs 3; ...`
 std::string to_string(const ArgumentDifference& d);
-// What the second side does that the first does not, without the values.
+// The same without the values.
 std::string what_differs(const ArgumentDifference& d);
 
 }  // namespace rldb::repro

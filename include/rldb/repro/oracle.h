@@ -35,8 +35,6 @@ std::string to_string(const MemoryLimit& limit);
 std::optional<TimeLimit> parse_time_limit(std::string_view text);  // `2s`, `0.5`, `100ms`, `3x`
 std::string to_string(const TimeLimit& limit);
 
-// Runs a command on a file with this text: its exit code. nullopt: a signal ended it, or it could not be started.
-std::optional<int> run_test_command(const std::string& command, std::string_view text);
 // The same, with the last line that it wrote to its error stream: what failed.
 struct CommandAnswer {
   std::optional<int> code;
@@ -44,6 +42,8 @@ struct CommandAnswer {
   std::string form;  // without what is specific to one program or run
 };
 CommandAnswer ask_test_command(const std::string& command, std::string_view text);
+// Why it says neither that the fault is there nor that it is not: a signal, or an exit code from 125 on. Empty: it does.
+std::string why_no_answer(const std::string& command, const CommandAnswer& answer);
 
 struct Question {
   OracleKind kind = OracleKind::Any;

@@ -134,7 +134,7 @@ class CodeMap {
   std::optional<UserVariable> result_variable(const bytecode::VariableRange& v, const GroupResults& results) const;
   std::optional<UserVariable> shared_variable(const bytecode::VariableRange& v, const std::vector<int>& group,
                                               const GroupResults& results) const;
-  // What the code serves that gives a register its value: the call that made it, or to which it was given to fill.
+  // The bindings that the code serves which gives a register its value: the call that made it, or that filled it.
   const std::vector<int>& group_filling(const bytecode::VariableRange& v) const;
   // The written variable from which a lowered one comes, itself included; null: there is none.
   const ir::Var* written_variable(const bytecode::VariableRange& v) const;

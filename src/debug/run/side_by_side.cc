@@ -224,9 +224,9 @@ class Walked {
       const Value* value = m.read_register(frame, d.variable->range->reg);
       if (!value || value->is_null()) continue;
       // By name, values of other kinds do not correspond: passes make shapes with names of their own.
-      const std::string key = by_id_ && d.id ? fmt::format("#{}", d.id)
-                                             : fmt::format("{}:{}:{}", run_.code().function_name(m.frame().pc), d.name,
-                                                           int(value->kind()));
+      const std::string key =
+          by_id_ && d.id ? fmt::format("#{}", d.id)
+                         : fmt::format("{}:{}:{}", run_.code().function_name(m.frame().pc), d.name, int(value->kind()));
       const std::uint64_t number = ++count_[key];
       seen.push_back({d.variable, d.name, fmt::format("{}/{}", key, number), number, *value});
     }

@@ -32,13 +32,16 @@ class PassBisector {
       out_.why = "the symptom is there before the first pass";
       return;
     }
+    const std::string unseen = oracle_.unseen();
     for (std::size_t i = 0; i < pipeline.size(); ++i) {
       support::poll();
       tell(i, pipeline.size(), pipeline[i].name());
       if (step(i, pipeline[i])) return;
     }
     if (!out_.runs) return;
-    if (out_.passed_by.empty() && oracle_.blind().empty())
+    if (!unseen.empty())
+      out_.why = "the program cannot be judged before the first pass: " + unseen;
+    else if (out_.passed_by.empty() && oracle_.blind().empty())
       out_.verdict = PassBisection::Verdict::None;
     else if (out_.passed_by.empty())
       out_.why = oracle_.blind() + " before and after the passes";

@@ -204,7 +204,7 @@ struct Recorder::State {
     return last;
   }
 
-  // What was last written to the memory of the arguments.
+  // The last events in the memory of the arguments.
   void note_overwritten() {
     for (const auto& [t, event] : arguments) {
       const auto it = writes.find(t->storage().get());

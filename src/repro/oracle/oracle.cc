@@ -470,6 +470,15 @@ std::optional<int> run_test_command(const std::string& command, std::string_view
   return ask_test_command(command, text).code;
 }
 
+std::string why_no_answer(const std::string& command, const CommandAnswer& answer) {
+  constexpr int kSkip = 125;  // as `git bisect run` has it; a shell has 126 and 127 for what it cannot run
+  if (answer.code && *answer.code < kSkip) return {};
+  const std::string how =
+      !answer.code ? std::string("a signal ended it") : fmt::format("its exit code is {}", *answer.code);
+  return fmt::format("`{}` gives no answer: {}{}{}", command, how, answer.last_line.empty() ? "" : ", ",
+                     answer.last_line);
+}
+
 CommandAnswer ask_test_command(const std::string& command, std::string_view text) {
   return ask_about_file(command, text, "module.py");
 }
@@ -504,6 +513,7 @@ std::optional<Symptom> Oracle::run_command(const ir::Module* version) {
   ir::PrintOptions print = session_.options().print;
   print.show_meta = true;
   const CommandAnswer answer = ask_test_command(question_.command, ir::print(version, print));
+  unseen_ = why_no_answer(question_.command, answer);
   if (answer.code != 0) return std::nullopt;
   return Symptom{SymptomKind::Command,
                  {},

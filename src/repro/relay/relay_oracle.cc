@@ -74,7 +74,9 @@ std::optional<std::vector<Value>> RelayOracle::run(pipeline::ModuleRef version, 
 std::optional<Symptom> RelayOracle::look(pipeline::ModuleRef version) {
   unseen_.clear();
   if (question_.kind == OracleKind::Command) {
-    if (run_test_command(question_.command, relay::print(version.as<relay::Module>())) != 0) return std::nullopt;
+    const CommandAnswer answer = ask_test_command(question_.command, relay::print(version.as<relay::Module>()));
+    unseen_ = why_no_answer(question_.command, answer);
+    if (answer.code != 0) return std::nullopt;
     return Symptom{SymptomKind::Command, {}, {}, "the test command reports the fault"};
   }
   if (!wants_run()) return std::nullopt;

@@ -36,14 +36,19 @@ int git_bisect(const CommandLine& line, Console& console) {
     source::Diagnostics diagnostics;
     const auto text = module_of(path, diagnostics);
     console.diagnose(diagnostics, {});
-    const std::optional<int> code = text ? repro::run_test_command(line.test_command, *text) : std::nullopt;
-    if (code == 0) {
+    if (!text) {
+      unknown = true;
+      console.print("?     {}\n", path);
+      continue;
+    }
+    const repro::CommandAnswer answer = repro::ask_test_command(line.test_command, *text);
+    if (answer.code == 0) {
       console.print("FAIL  {}: the command shows the fault\n", path);
       return kFailed;
     }
-    // A shell's 126 and 127: the command could not be run.
-    if (!code || *code >= kCannotTell) unknown = true;
-    console.print("{}  {}\n", !code || *code >= kCannotTell ? "?   " : "ok  ", path);
+    const std::string why = repro::why_no_answer(line.test_command, answer);
+    if (!why.empty()) unknown = true;
+    console.print("{}  {}{}{}\n", why.empty() ? "ok  " : "?   ", path, why.empty() ? "" : ": ", why);
   }
   return unknown ? kCannotTell : kGood;
 }

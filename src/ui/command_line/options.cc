@@ -94,7 +94,9 @@ static CLI::Validator tolerance() {
 
 CLI::Validator whole_number() {
   return {[](std::string& text) {
-            const bool good = !text.starts_with('-') && text.find('.') == std::string::npos;
+            std::uint64_t value = 0;
+            const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+            const bool good = error == std::errc() && end == text.data() + text.size();
             return good ? std::string() : fmt::format("`{}` is not a whole number from 0 on", text);
           },
           ""};
@@ -256,7 +258,8 @@ void add_diff_layout(CLI::App& app, CommandLine& c) {
 void add_tolerances(CLI::App& app, CommandLine& c) {
   app.add_option("--atol", c.tolerances.atol, "absolute tolerance (default: by dtype)")->check(tolerance());
   app.add_option("--rtol", c.tolerances.rtol, "relative tolerance (default: by dtype)")->check(tolerance());
-  app.add_option("--ulp", c.tolerances.ulp, "values within this many units in the last place are equal too");
+  app.add_option("--ulp", c.tolerances.ulp, "values within this many units in the last place are equal too")
+      ->check(whole_number());
   app.add_flag("--exact", c.tolerances.exact, "values must be equal bit by bit");
 }
 

@@ -330,11 +330,12 @@ static Status ask_command(Repl& repl, const std::string& command) {
   if (!needs(repl, "`:verify --test`", session::kModule)) return Status::Failed;
   if (!repl.may("run a shell", command)) return Status::Failed;
   const std::string text = module_text(repl.session().module(), repl.session().print_options());
-  const std::optional<int> code = repro::run_test_command(command, text);
+  const repro::CommandAnswer answer = repro::ask_test_command(command, text);
+  const std::optional<int> code = answer.code;
   if (repl.wants_json()) repl.give(Json{{"finds_the_fault", code == 0}});
   if (code == 0) return repl.fail(source::message(diag::CommandFindsFault, command));
-  if (!code || *code >= kCannotTell)
-    return repl.fail(source::message(diag::CannotTell, fmt::format("`{}` could not be run", command)));
+  if (const std::string why = repro::why_no_answer(command, answer); !why.empty())
+    return repl.fail(source::message(diag::CannotTell, why));
   if (!repl.wants_json()) repl.print("the command does not find the fault\n");
   return Status::Good;
 }
