@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 
 #include "pty/screen_model.h"
@@ -649,6 +650,7 @@ void check_all(const std::string& rldb) {
   check_drop(rldb);
   check_resume_of_loop(rldb);
   check_burst(rldb);
+  check_saved_interrupt(rldb);
   check_many_killed(rldb);
   check_hostile_text(rldb);
   check_slow_terminal(rldb);
