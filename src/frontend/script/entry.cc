@@ -74,7 +74,7 @@ class EntryReader {
         r_.error(s, diag::MisplacedReturn);
         return;
       case cst::StatementKind::FunctionDefinition:
-        r_.report(s.child(Field::Name).span(), undecorated_function(s.child(Field::Name).text()));
+        r_.report(undecorated_function(r_.text, s.span().begin, s.child(Field::Name).span()));
         return;
 #define RLDB_CST_STATEMENT(Kind, name, form, in_module, in_relax, in_tir, at_prompt) \
   RLDB_CST_ANSWER(SKIP, at_prompt, case cst::StatementKind::Kind:)
