@@ -6,6 +6,7 @@
 #include "frontend/cst/scan.h"
 #include "frontend/document_state.h"
 #include "frontend/echo.h"
+#include "frontend/script/undecorated.h"
 #include "frontend/script/value/unsupported.h"
 #include "rldb/source/diagnostic_script_function.h"
 #include "rldb/source/diagnostic_script_name.h"
@@ -494,10 +495,11 @@ std::optional<std::vector<source::Diagnostic>> Document::State::read_beside(cons
       all.add({file, part.begin, line_end},
               source::message(diag::UnsupportedHere, script::shown_kind(Kind::Module), "in a module"));
     } else if (part.kind == Kind::Module) {
-      if (script::lacks_decorator(text.substr(part.body, part.end - part.body)))
-        all.add(name, script::undecorated_module(name_of(part, text)));
+      if (auto found = script::undecorated_module(text, part.begin, name, text.substr(part.body, part.end - part.body)))
+        all.add(found->at, std::move(found->message));
     } else if (in_class) {
-      all.add(name, script::undecorated_function(name_of(part, text)));
+      script::Undecorated found = script::undecorated_function(text, part.begin, name);
+      all.add(found.at, std::move(found.message));
     }
   }
   if (all.all().size() >= source::Diagnostics::kMaxDiagnostics) return std::nullopt;

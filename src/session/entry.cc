@@ -7,15 +7,18 @@
 
 #include "rldb/eval/eval.h"
 #include "rldb/frontend/parse.h"
+#include "rldb/ir/arith.h"
 #include "rldb/ir/attr_name/relax.h"
 #include "rldb/ir/attr_name/symbol.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/size.h"
+#include "rldb/ir/type_relation.h"
 #include "rldb/ir/verifier.h"
 #include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_missing.h"
 #include "rldb/source/diagnostic_run.h"
+#include "rldb/source/diagnostic_verify.h"
 #include "rldb/support/cancel.h"
 #include "session/engines.h"
 
@@ -227,7 +230,10 @@ std::optional<Value> Session::evaluate(const ir::SeqExpr* value, const ir::Modul
   const std::vector<ir::NamedAttr> attrs{global_symbol(*ctx_, kEntryFunction),
                                          ctx_->named(attr_name::NumInput, ctx_->attr(0))};
   value = with_bound_result(*ctx_, value);
-  const ir::Function* f = ctx_->function(params, value, value->type, false, attrs);
+  // Symbols that a match_cast of the entry binds end with it.
+  const ir::Type* const result = ir::erase(
+      *ctx_, value->type, [&](const ir::Var* v) { return std::find(params.begin(), params.end(), v) != params.end(); });
+  const ir::Function* f = ctx_->function(params, value, result, false, attrs);
   ctx_->spans().set(f, span);
   ir::ModuleBuilder builder = module ? ir::ModuleBuilder(*ctx_, *module) : ir::ModuleBuilder(*ctx_);
   builder.set(kEntryFunction, f);
@@ -254,6 +260,34 @@ ir::Span<const ir::Expr*> dims_written(const ir::Type* type) {
   return {};
 }
 
+// The dims of T that are expressions of symbolic variables, once those have their values. A symbol without one is
+// diagnosed: nothing was checked.
+bool computed_dims_fit(ir::Context& ctx, source::Span span, ir::Span<const ir::Expr*> wanted,
+                       ir::Span<const ir::Expr*> got, const ValueTable& named,
+                       const std::unordered_map<const ir::Var*, Value>& own, bool& fits, Diagnostics& out) {
+  ir::Analyzer analyzer(ctx);
+  for (std::size_t i = 0; fits && i < wanted.size(); ++i) {
+    if (ir::isa<ir::Var>(wanted[i]) || ir::const_int(wanted[i])) continue;
+    std::vector<const ir::Var*> vars;
+    ir::collect_vars(wanted[i], vars);
+    ir::VarMap values;
+    for (const ir::Var* v : vars) {
+      const auto here = own.find(v);
+      const NamedValue* n = named.find(v->name);
+      const Value* value = here != own.end() ? &here->second : n ? &n->value : nullptr;
+      if (!value || !value->is(ValueKind::Int)) {
+        out.add(span, source::message(diag::VerifyUndefinedSymbol, v->name));
+        return false;
+      }
+      values.emplace(v, ctx.i64(value->as_int()));
+    }
+    const std::optional<std::int64_t> size = ir::const_int(got[i]);
+    const auto computed = ir::const_int(analyzer.simplify(ir::substitute(ctx, wanted[i], values)));
+    fits = !size || !computed || *size == *computed;
+  }
+  return true;
+}
+
 // `x = R.match_cast(y, T)`: the symbolic variables of T get the dims of the value, as values of the session. False: the
 // value is of another type, which is diagnosed.
 bool take_dims(ir::Context& ctx, const frontend::ParsedItem& item, const Value& value, SymbolTable& symbols,
@@ -276,6 +310,7 @@ bool take_dims(ir::Context& ctx, const frontend::ParsedItem& item, const Value& 
     own[v] = Value::of_int(*size);
     symbols.erase(v->name);
   }
+  if (fits && !computed_dims_fit(ctx, item.span, wanted, got, named, own, fits, out)) return false;
   if (!fits)
     out.add(item.span,
             source::message(diag::RunFailed, fmt::format("match_cast: the value is {}, not {}",

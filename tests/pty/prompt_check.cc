@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 
 #include "pty/screen_model.h"
@@ -517,6 +518,27 @@ void check_burst(const std::string& program) {
         p.terminal.said());
 }
 
+// An entry that ^C ended is a comment of a saved script: replayed it would never end.
+void check_saved_interrupt(const std::string& program) {
+  Folder home;
+  std::ofstream(home.path() + "/loop.py")
+      << "from tvm.script import tirx as T\n\n@T.prim_func\ndef long(A: T.Buffer((1,), \"float32\")):\n"
+         "    for i, j in T.grid(1000000000, 1000000000):\n        A[0] = A[0] * T.float32(0.5) + A[0]\n";
+  Prompt p(program, home.path(), {"loop.py"});
+  p.says("break long\r", "breakpoint 1");
+  p.says("start long\r", "(rldb long");
+  p.terminal.forget();
+  p.terminal.send("finish\r");
+  p.terminal.wait_for("^C interrupts", 15);
+  check(p.says("\x03", "interrupted"), "a kernel is interrupted", p.terminal.said());
+  const std::string script = home.path() + "/s.session";
+  p.says(":save-script " + script + "\r", "wrote ");
+  std::ifstream file(script);
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  check(text.find("# interrupted here: finish\n") != std::string::npos && text.find("\nfinish") == std::string::npos,
+        "a saved script does not repeat it", text);
+}
+
 // Journals of killed sessions do not pile up.
 void check_many_killed(const std::string& program) {
   Folder home;
@@ -628,6 +650,7 @@ void check_all(const std::string& rldb) {
   check_drop(rldb);
   check_resume_of_loop(rldb);
   check_burst(rldb);
+  check_saved_interrupt(rldb);
   check_many_killed(rldb);
   check_hostile_text(rldb);
   check_slow_terminal(rldb);

@@ -64,6 +64,7 @@ struct NameMark {
   TextRange at;
   MarkKind kind{};
   std::uint32_t name = kNoName;  // index of a definition, the first of those joined; kNoName: not known
+  bool in_attribute = false;     // a string of a function's attributes that names a symbol of it
 };
 
 class TextIndex {

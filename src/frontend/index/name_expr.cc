@@ -4,6 +4,7 @@
 
 #include "frontend/cst/literal.h"
 #include "frontend/index/name_walk.h"
+#include "rldb/ir/attr_name/relax.h"
 #include "rldb/ir/attr_name/symbol.h"
 #include "rldb/runtime/dtype.h"
 
@@ -24,6 +25,18 @@ bool names_type(std::string_view name) {
                                       "PackedFunc", "Buffer", "Ptr", "handle", "let"})
     if (name == type) return true;
   return runtime::parse_dtype(name).has_value();
+}
+
+// Attributes of functions whose keys or items are names of symbolic variables.
+bool names_symbols(std::string_view attribute) {
+  return attribute == attr_name::TirVarUpperBound || attribute == attr_name::TirVarLowerBound ||
+         attribute == attr_name::TirNonNegativeVar || attribute == attr_name::CaptureSymbolicVars;
+}
+
+// Between the quotes.
+TextRange body_of(cst::Node string, const cst::StringLiteral& text) {
+  const std::uint32_t begin = string.row().begin + text.offset;
+  return {begin, static_cast<std::uint32_t>(begin + text.body.size())};
 }
 
 // Types whose first argument is a shape.
@@ -206,7 +219,7 @@ void NameWalk::walk_call(Node e, Scope& scope) {
   const Node arguments = e.child(Field::Arguments);
   const std::string_view name = tail_of(function.text());
   const bool dotted = function.is(Kind::Attribute);
-  if (dotted && name == "func_attr") return walk_global_symbol(arguments, scope);
+  if (dotted && name == "func_attr") return walk_function_attributes(arguments, scope);
   if (dotted && name == "match_buffer") {  // the buffer's handle comes before its shape
     bool shape = false;
     for (Node a : arguments.children()) {
@@ -291,23 +304,54 @@ void NameWalk::walk_dim_string(Node e, Scope& scope) {
   }
 }
 
-// R.func_attr({"global_symbol": "main"}) names the function.
-void NameWalk::walk_global_symbol(Node arguments, Scope& scope) {
+// R.func_attr({"global_symbol": "main", "tir_var_upper_bound": {"n": 64}}) names the function and its symbols.
+void NameWalk::walk_function_attributes(Node arguments, Scope& scope) {
   const std::size_t first = out_.marks_.size();
   walk_arguments(arguments, scope, false);
+  if (scope.owner == kNoName) return;
   for (Node pair : arguments.first().children()) {
     const Node key = pair.child(Field::Key), value = pair.child(Field::Value);
-    if (!pair.is(Kind::Pair) || !key.is(Kind::String) || !value.is(Kind::String) || scope.owner == kNoName) continue;
-    const cst::StringLiteral text = cst::split_string(value.text());
-    if (cst::split_string(key.text()).body != attr_name::GlobalSymbol ||
-        text.body != out_.definitions_[scope.owner].name)
-      continue;
-    const std::uint32_t begin = value.row().begin + text.offset;
-    const TextRange whole = range_at(value);
-    for (std::size_t i = first; i < out_.marks_.size(); ++i)
-      if (out_.marks_[i].at == whole)
-        out_.marks_[i] = {{begin, static_cast<std::uint32_t>(begin + text.body.size())}, MarkKind::Read, scope.owner};
+    if (!pair.is(Kind::Pair) || !key.is(Kind::String)) continue;
+    const std::string_view attribute = cst::split_string(key.text()).body;
+    if (attribute == attr_name::GlobalSymbol)
+      mark_global_symbol(value, first, scope);
+    else if (names_symbols(attribute))
+      note_symbol_names(value, first, scope);
   }
+}
+
+void NameWalk::mark_global_symbol(Node value, std::size_t first, Scope& scope) {
+  if (!value.is(Kind::String)) return;
+  const cst::StringLiteral text = cst::split_string(value.text());
+  if (text.body != out_.definitions_[scope.owner].name) return;
+  const TextRange whole = range_at(value), name = body_of(value, text);
+  for (std::size_t i = first; i < out_.marks_.size(); ++i)
+    if (out_.marks_[i].at == whole) out_.marks_[i] = {name, MarkKind::Read, scope.owner};
+}
+
+// The keys of a dictionary, the items of a list.
+void NameWalk::note_symbol_names(Node value, std::size_t first, const Scope& scope) {
+  for (Node item : value.children()) {
+    const Node name = item.is(Kind::Pair) ? item.child(Field::Key) : item;
+    if (!name.is(Kind::String)) continue;
+    const cst::StringLiteral text = cst::split_string(name.text());
+    if (!text.plain || text.formatted || text.bytes) continue;
+    const TextRange whole = range_at(name);
+    for (std::size_t i = first; i < out_.marks_.size(); ++i)
+      if (out_.marks_[i].at == whole) symbol_names_.push_back({i, body_of(name, text), text.body, scope.owner});
+  }
+}
+
+// All names of the function are known.
+void NameWalk::mark_symbol_names(const Scope& function) {
+  const auto of_function = [&](const SymbolName& s) { return s.owner == function.owner; };
+  for (const SymbolName& s : symbol_names_) {
+    if (!of_function(s)) continue;
+    const auto known = function.names.find(s.text);
+    if (known == function.names.end() || out_.definitions_[known->second].kind != NameKind::Symbol) continue;
+    out_.marks_[s.mark] = {s.name, MarkKind::Read, known->second, true};
+  }
+  std::erase_if(symbol_names_, of_function);
 }
 
 }  // namespace rldb::frontend

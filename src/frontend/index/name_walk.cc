@@ -262,6 +262,7 @@ void NameWalk::walk_function(Node n, Scope* outer, std::uint32_t name) {
   scope.range = range_of(n);
   walk_signature(n, scope);
   walk_block(n.child(Field::Body), scope);
+  mark_symbol_names(scope);
 }
 
 void NameWalk::walk_signature(Node n, Scope& scope) {

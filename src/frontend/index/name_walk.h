@@ -72,7 +72,10 @@ class NameWalk {
   void walk_scoped(Node e, Scope& scope);
   void walk_dims(Node e, Scope& scope);
   void walk_dim_string(Node e, Scope& scope);
-  void walk_global_symbol(Node arguments, Scope& scope);
+  void walk_function_attributes(Node arguments, Scope& scope);
+  void mark_global_symbol(Node value, std::size_t first, Scope& scope);
+  void note_symbol_names(Node value, std::size_t first, const Scope& scope);
+  void mark_symbol_names(const Scope& function);
   void use(TextRange at, std::string_view name, Scope& scope, MarkKind kind = MarkKind::Read);
   void use_dim(TextRange at, std::string_view name, bool alone, Scope& scope);
 
@@ -90,6 +93,14 @@ class NameWalk {
   Members file_;
   Members* members_ = nullptr;  // of the module being walked
   Dims dims_ = Dims::Use;
+  // Strings of a function's attributes that name its symbols, which statements below them may bind.
+  struct SymbolName {
+    std::size_t mark = 0;  // of the whole string
+    TextRange name;
+    std::string_view text;
+    std::uint32_t owner = kNoName;
+  };
+  std::vector<SymbolName> symbol_names_;
   std::optional<std::uint32_t> alone_at_;  // of walk_alone: names are those that the index has there
   std::vector<bool> bound_;                // by definition: of a symbol, whether something binds it
   std::vector<bool> loose_;                // a symbol whose place so far is a declaration or a part of a dimension

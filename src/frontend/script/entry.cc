@@ -63,7 +63,8 @@ class EntryReader {
         if (is_type_var(s)) return symbols_item(s, {type_var(s)});
         if (const auto dtype = symbol_declaration(r_, s.child(Field::Value));
             dtype && s.child(Field::Target).is(Kind::Identifier))
-          return declare(s, *dtype);
+          return declare(s, {{s.child(Field::Target), *dtype}});
+        if (const auto several = declarations(s); !several.empty()) return declare(s, several);
         return binding(s);
       case cst::StatementKind::ExpressionStatement:
         return expression(s);
@@ -74,7 +75,7 @@ class EntryReader {
         r_.error(s, diag::MisplacedReturn);
         return;
       case cst::StatementKind::FunctionDefinition:
-        r_.report(s.child(Field::Name).span(), undecorated_function(s.child(Field::Name).text()));
+        r_.report(undecorated_function(r_.text, s.span().begin, s.child(Field::Name).span()));
         return;
 #define RLDB_CST_STATEMENT(Kind, name, form, in_module, in_relax, in_tir, at_prompt) \
   RLDB_CST_ANSWER(SKIP, at_prompt, case cst::StatementKind::Kind:)
@@ -104,11 +105,29 @@ class EntryReader {
     out_.items.push_back(std::move(item));
   }
 
-  void declare(Node s, ir::DType dtype) {
+  using Declarations = std::vector<std::pair<Node, ir::DType>>;
+
+  // `n, m = T.int64(), T.int64()`; empty: something else.
+  Declarations declarations(Node s) {
+    const Node target = s.child(Field::Target), value = s.child(Field::Value);
+    if (!target.is(Kind::Tuple) || !value.is(Kind::Tuple) || target.count() != value.count()) return {};
+    Declarations found;
+    auto v = value.children().begin();
+    for (Node t : target.children()) {
+      const auto dtype = symbol_declaration(r_, *v);
+      if (!dtype || !t.is(Kind::Identifier)) return {};
+      found.emplace_back(t, *dtype);
+      ++v;
+    }
+    return found;
+  }
+
+  void declare(Node s, const Declarations& all) {
     FunctionState* const before = std::exchange(r_.fn, &prompt_);
-    const ir::Var* v = define_symbol(r_, s.child(Field::Target), dtype);
+    std::vector<const ir::Var*> symbols;
+    for (const auto& [name, dtype] : all) symbols.push_back(define_symbol(r_, name, dtype));
     r_.fn = before;
-    symbols_item(s, {v});
+    symbols_item(s, std::move(symbols));
   }
 
   // Reads one statement into a fresh body; `add` makes the items of its bindings.

@@ -221,6 +221,8 @@ ParseResult read_file(Reader& r, const cst::Tree& tree) {
   for (Node s : statements) {
     if (is_function(s.kind())) add_member(r, lone, s.child(Field::Name).text(), s.child(Field::Name), s);
     if (!is_function(s.kind())) warn_of_registration(r, s);
+    if (const Node name = s.child(Field::Name); s.is(Kind::FunctionDefinition) && name)
+      if (auto misspelt = misspelt_function(r.text, s.span().begin, name.span())) r.report(std::move(*misspelt));
     if (s.is(Kind::Binding)) {
       if (s.child(Field::Target).is(Kind::Identifier) &&
           is_call_to(r, s.child(Field::Value), Space::Relax, "ExternFunc")) {
@@ -233,8 +235,9 @@ ParseResult read_file(Reader& r, const cst::Tree& tree) {
   for (Node s : statements) {
     if (!s.is(Kind::Module)) continue;
     if (!is_tvm_class(r, s)) {
-      if (lacks_decorator(s.child(Field::Body).text()))
-        r.report(s.child(Field::Name).span(), undecorated_module(s.child(Field::Name).text()));
+      if (auto undecorated =
+              undecorated_module(r.text, s.span().begin, s.child(Field::Name).span(), s.child(Field::Body).text()))
+        r.report(std::move(*undecorated));
       continue;
     }
     saw_class = true;

@@ -27,16 +27,6 @@ const Member& ModuleState::first_member() const {
   return *first;
 }
 
-source::Message undecorated_function(std::string_view name) {
-  return source::message(diag::UndecoratedFunction, name).with_hint("put `@R.function` or `@T.prim_func` above it");
-}
-
-bool lacks_decorator(std::string_view body_of_class) { return body_of_class.find('@') != std::string_view::npos; }
-
-source::Message undecorated_module(std::string_view name) {
-  return source::message(diag::UndecoratedModule, name).with_hint("put `@I.ir_module` above it");
-}
-
 bool is_function(Kind k) { return k == Kind::RelaxFunction || k == Kind::PrimFunc || k == Kind::PythonFunction; }
 
 void Reader::note_lost_callee() {

@@ -125,7 +125,7 @@ void read_class_statement(Reader& r, ModuleState& m, Node s) {
         add_member(r, m, s.child(Field::Name).text(), s.child(Field::Name), s);
         return;
       }
-      if (const Node name = s.child(Field::Name)) r.report(name.span(), undecorated_function(name.text()));
+      if (const Node name = s.child(Field::Name)) r.report(undecorated_function(r.text, s.span().begin, name.span()));
       return;
     case cst::StatementKind::MacroDefinition:
       return define_macro(r, s);

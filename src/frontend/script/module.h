@@ -25,11 +25,6 @@ bool is_function(Kind k);
 // The meaning of names as the import lines of a text and its header of comments give it.
 Imports imports_of(const std::vector<Node>& imports, std::string_view text);
 
-// Reports about functions and classes that lack their decorator. A class without any in its body is plain Python.
-source::Message undecorated_function(std::string_view name);
-source::Message undecorated_module(std::string_view name);
-bool lacks_decorator(std::string_view body_of_class);
-
 ParseResult read_file(Reader& r, const cst::Tree& tree);
 // After an edit, with r.module set: reads a member from its new node. The member's type as seen by callers may have
 // changed. To keep statements, the member's memo must have followed the edit; and its signature, if the edit is in the

@@ -20,6 +20,7 @@
 #include "frontend/script/memo.h"
 #include "frontend/script/reader_parts.h"
 #include "frontend/script/scope.h"
+#include "frontend/script/undecorated.h"
 #include "frontend/script/value/value.h"
 #include "rldb/frontend/parse.h"
 
@@ -159,6 +160,7 @@ struct Reader {
 
   // ---- reporting ----
   void report(source::Span span, source::Message m) { out.add(span, std::move(m)); }
+  void report(Undecorated u) { report(u.at, std::move(u.message)); }
   template <std::size_t Places, class... A>
   Val error(Node at, const source::Diag<Places>& row, const A&... args) {
     report(at.span(), source::message(row, args...));

@@ -323,7 +323,7 @@ void StoragePlan::release(Token* token) {
 Result<support::Unit> bind_upper_bounds(const Function* f, Analyzer& analyzer) {
   const Attr* upper = find_attr(f->attrs, attr_name::TirVarUpperBound);
   const Attr* lower = find_attr(f->attrs, attr_name::TirVarLowerBound);
-  const Attr* positive = find_attr(f->attrs, "tir_non_negative_var");
+  const Attr* positive = find_attr(f->attrs, attr_name::TirNonNegativeVar);
   if (const auto why = invalid_bound(f)) return Failure(message(diag::PassUnsupported, "a function's bounds", *why));
   std::vector<const Var*> vars;
   for (const Var* p : f->params) collect_vars(p->type, vars);

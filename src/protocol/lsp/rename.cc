@@ -38,10 +38,13 @@ std::string refusal(const TextFile& file, const TextIndex& index, std::uint32_t 
   return {};
 }
 
-std::string with_new_name(std::string_view text, const std::vector<NameMark>& uses, std::string_view name) {
+// `attributes`: also where a function's attributes name it.
+std::string with_new_name(std::string_view text, const std::vector<NameMark>& uses, std::string_view name,
+                          bool attributes) {
   std::string out;
   std::size_t at = 0;
   for (const NameMark& m : uses) {
+    if (m.in_attribute && !attributes) continue;
     out.append(text.substr(at, m.at.begin - at)).append(name);
     at = m.at.end;
   }
@@ -60,8 +63,9 @@ bool same_names(const TextIndex& before, const TextIndex& after) {
 }
 
 // The fault with the new text; empty: nothing.
-std::string problem_with(TextFile& file, const NameDefinition& renamed, const std::string& text,
+std::string problem_with(TextFile& file, const NameDefinition& renamed, const std::vector<NameMark>& uses,
                          std::string_view new_name) {
+  const std::string text = with_new_name(file.text(), uses, new_name, true);
   TextFile after("", file.is_relay() ? "relay" : "tvmscript", 0, text);
   const std::string taken = fmt::format("`{}` cannot be used here: it has another meaning there", new_name);
   if (!same_names(file.index(), after.index())) return taken;
@@ -75,7 +79,9 @@ std::string problem_with(TextFile& file, const NameDefinition& renamed, const st
       renamed.kind == NameKind::Block)
     return {};
   const ir::Module* a = file.document()->result().module;
-  const ir::Module* b = after.document()->result().module;
+  // Attributes are equal as texts, which those that name the symbol are not: they are left as they were.
+  TextFile beside("", "tvmscript", 0, with_new_name(file.text(), uses, new_name, false));
+  const ir::Module* b = beside.document()->result().module;
   const ir::EqualOptions options{.map_free_vars = true};  // of texts that are accepted unchecked
   if (a && b && !ir::structural_equal(a, b, options)) return taken;
   return {};
@@ -128,9 +134,8 @@ RpcResult<Json> rename(Server& server, const Json& params) {
     return rpc_failure(RpcCode::RequestFailed, fmt::format("`{}` is not a name", name));
   }
   const std::vector<NameMark> uses = index.uses_of(mark->name);
-  const std::string text = with_new_name(file->text(), uses, name);
   if (name != d.name)
-    if (std::string why = problem_with(*file, d, text, name); !why.empty())
+    if (std::string why = problem_with(*file, d, uses, name); !why.empty())
       return rpc_failure(RpcCode::RequestFailed, std::move(why));
   Json edits = Json::array();
   for (const NameMark& m : uses) edits.push_back({{"range", server.range(*file, m.at)}, {"newText", name}});

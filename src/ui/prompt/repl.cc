@@ -66,6 +66,7 @@ int open_files(Repl& repl, const CommandLine& line) {
     // A recorded run is opened by an entry, which replies with its stop.
     const bool replies = line.format == Format::Json && is_run_file_at(file);
     const Status status = replies ? repl.execute(entry) : repl.record(entry, [&] { return repl.guard(entry, load); });
+    if (status == Status::Good && !replies) repl.keep_opened(entry);
     if (status != Status::Good) code = repl.last().exit_code == kGood ? kBadText : repl.last().exit_code;
   }
   return code;
@@ -156,6 +157,7 @@ Status execute_all(Repl& repl, ScreenConsole& screen, const std::string& text) {
     status = repl.execute(entries[i]);
     const std::size_t left = entries.size() - i - 1;
     if (status == Status::Failed && left > 0) repl.print("note: {}\n", stopped_here(left));
+    if (status != Status::Quit) (void)run_guarded([&] { repl.follow_written_file(); }, 0);
     screen.end();
   }
   return status;

@@ -19,6 +19,7 @@
 #include "rldb/support/file_watch.h"
 #include "rldb/ui/command_line/cli.h"
 #include "rldb/ui/prompt/command.h"
+#include "rldb/ui/prompt/failed_names.h"
 #include "rldb/ui/prompt/journal.h"
 #include "rldb/ui/prompt/record.h"
 #include "rldb/ui/prompt/value_history.h"
@@ -86,6 +87,12 @@ struct ValuePrinter {
 // An entry that says who wrote it: one that the user did not write is a script of its own within the text.
 std::string with_author(const std::string& text, const debug::Author& author);
 
+// An entry of the session for a script that repeats it.
+struct KeptEntry {
+  debug::StoredEntry entry;
+  std::string in_script;  // as a script has it, with the text of the file that was read then; empty: as it was entered
+};
+
 class Screen;
 // The lines of the text shown last with their colours: otherwise each step would parse the whole text again.
 class PaintedSource {
@@ -130,8 +137,11 @@ class Repl {
   int exit_code() const { return exit_code_; }
   void set_exit_code(int code) { exit_code_ = code; }
   std::string prompt() const;
-  const std::vector<debug::StoredEntry>& entered() const { return entered_; }
-  // The entry, including the text of the module that it loads.
+  const std::vector<KeptEntry>& entered() const { return entered_; }
+  // The files that the command line opened, as entries with the texts that they had.
+  const std::string& opened() const { return opened_; }
+  void keep_opened(std::string_view entry) { opened_ += carried(entry) + "\n"; }
+  // The entry, including the text of the module that it loads or reads again.
   std::string carried(std::string_view entry) const;
   // The same, with its author.
   std::string carried(const debug::StoredEntry& entry) const;
@@ -235,6 +245,10 @@ class Repl {
   std::unique_ptr<support::FileWatch> file_watch;
   // If the watched file has been written: reads it again, as an entry. Quit never.
   void follow_written_file();
+  // The watched file has been written, and the run that was stopped then kept it from being read.
+  bool written_file_waits = false;
+  // The current entry turned out to change nothing: a script that repeats the session leaves it out.
+  void leave_out() { left_out_ = true; }
   // The current entry is one that nobody typed: the watched file has been written.
   bool file_was_written = false;
   bool tells_of_no_change = true;  // false: `:reload` is part of another request
@@ -262,12 +276,14 @@ class Repl {
   class Tee;
   // The kind of an entry. `command` is null for a shell command, TVMScript, and unknown commands.
   struct Target {
-    enum class Kind { Shell, Script, Command, Defined, Unknown, Misspelt } kind;
+    enum class Kind { Shell, Script, Command, Defined, Unknown, Misspelt, Unbound } kind;
     const Command* command = nullptr;
     std::string_view rest;
-    std::string_view word;  // Unknown, Misspelt: the supposed name of a command; `rest` of Misspelt: a similar one
-    bool forced = false;    // a `!` follows the name
-    bool clashes = false;   // a verb; the function that is stopped will bind a variable of that name
+    // Unknown, Misspelt: the supposed name of a command; `rest` of Misspelt: a similar one; that of Unbound, whose word
+    // is a name and a command: the entry that failed to bind it
+    std::string_view word;
+    bool forced = false;   // a `!` follows the name
+    bool clashes = false;  // a verb; the function that is stopped will bind a variable of that name
   };
   // Shows whether an entry that failed changed anything.
   struct Moment {
@@ -285,6 +301,7 @@ class Repl {
   // `author`: of the result, which is the user's only if both parts are.
   std::string without_alias(std::string_view entry, debug::Author& author) const;
   Target target_of(std::string_view entry) const;
+  Target unbound_target(std::string_view word) const;
   Target bare_target(std::string_view entry, std::string_view word, std::string_view rest) const;
   bool is_value_name(std::string_view name) const;
   bool is_name_of_program(std::string_view name) const;
@@ -359,10 +376,14 @@ class Repl {
   std::vector<debug::StoredEntry> to_do_;  // commands of the breakpoints that have just stopped the run
   bool doing_ = false;                     // they are being executed
   Status carry_out();
-  std::vector<debug::StoredEntry> entered_;
+  std::vector<KeptEntry> entered_;
+  std::string opened_;
+  bool left_out_ = false;
+  FailedNames failed_names_;
   debug::StoredEntry failed_entry_;  // the last one, if it failed: `:expect error` may follow
   void note_change(RunChange change);
   void keep_entry(debug::StoredEntry entry, Status result, bool changed) noexcept;
+  KeptEntry with_text(debug::StoredEntry entry) const;
   LastEntry last_entry_;
   void note_entry(std::string_view entry, std::size_t version, bool active, Status status);
   // Puts the folder of the current script for `${script}` in the first line of a command; nullopt: there is none.

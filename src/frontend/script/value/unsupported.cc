@@ -99,7 +99,7 @@ bool has_several_targets(Node binding) {
 void undecorated_function(Reader& r, Node function, std::string_view hint) {
   const Node name = function.child(Field::Name);
   if (!name) return;  // the error of its header
-  r.error_hint(name, std::string(hint), diag::UndecoratedFunction, name.text());
+  r.report(undecorated_function(r.text, function.span().begin, name.span(), hint));
   r.scope().define(name.text(), Val(), name.span());
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <optional>
 #include <utility>
 
 #include "rldb/frontend/relay.h"
@@ -18,6 +19,7 @@
 #include "rldb/support/shell.h"
 #include "rldb/support/text.h"
 #include "rldb/ui/prompt/data.h"
+#include "rldb/ui/prompt/reader.h"
 #include "rldb/ui/prompt/state.h"
 #include "ui/prompt/commands/handlers.h"
 #include "ui/prompt/commands/loaded.h"
@@ -39,7 +41,9 @@ bool changes_only_kernels(Repl& repl, const session::TextChange& change) {
 // False: the run stays, and the program with it.
 bool may_end_run_for(Repl& repl) {
   if (!repl.file_was_written) return repl.may_end_run("loading the program again");
-  repl.print("note: `{}` has changed; `:reload` reads it and ends the run\n", repl.session().program_path());
+  repl.written_file_waits = true;
+  repl.print("note: `{}` has changed; it is read when the run has ended, or by `:reload`, which ends it\n",
+             repl.session().program_path());
   return false;
 }
 
@@ -68,28 +72,32 @@ void move_breakpoints(Repl& repl, const session::TextChange& change) {
 
 // An edit moves the places in the text, which the code of a stopped run needs as they were: then the new text becomes a
 // file of its own.
-bool reload(Repl& repl, source::Diagnostics& diagnostics, session::TextChange& change) {
+bool reload(Repl& repl, const std::optional<HereDocument>& text, source::Diagnostics& diagnostics,
+            session::TextChange& change) {
   struct Reading {
     explicit Reading(bool& flag, bool in_part) : flag(flag), was(std::exchange(flag, flag && in_part)) {}
     ~Reading() { flag = was; }
     bool& flag;
     bool was;
   } reading(repl.session().options().keep_document, !repl.debugger().active());
+  if (text) return repl.session().edit_text(std::string(text->body), diagnostics, &change);
   return repl.session().reload(diagnostics, &change);
 }
 
-Status read_file_again(Repl& repl) {
+Status read_file_again(Repl& repl, const std::optional<HereDocument>& text) {
   source::Diagnostics diagnostics;
   session::TextChange change;
   session::Session::Snapshot before = repl.session().snapshot();
-  const bool ok = reload(repl, diagnostics, change);
+  const bool ok = reload(repl, text, diagnostics, change);
   repl.report(diagnostics);
   if (!ok) return Status::Failed;
   const bool stays = repl.debugger().active() && changes_only_kernels(repl, change);
   if (repl.debugger().active() && !stays && !may_end_run_for(repl)) {
     repl.session().restore(std::move(before));
+    if (repl.file_was_written) repl.leave_out();
     return repl.file_was_written ? Status::Good : Status::Failed;
   }
+  repl.written_file_waits = false;
   move_breakpoints(repl, change);
   if (!stays) repl.debugger().kill();
   const Status status = tell_loaded(repl);
@@ -146,8 +154,9 @@ Status edit_function(Repl& repl, const std::string& name) {
 }  // namespace
 
 Status command_Reload(Repl& repl, std::string_view rest) {
-  if (!rest.empty()) return Status::Usage;
-  return read_file_again(repl);
+  const auto text = here_document(rest);
+  if (!rest.empty() && (!text || !text->first.empty())) return Status::Usage;
+  return read_file_again(repl, text);
 }
 
 Status command_Edit(Repl& repl, std::string_view rest) {
@@ -190,9 +199,12 @@ void Repl::follow_written_file() {
     std::string why;
     auto next = path.empty() ? nullptr : support::FileWatch::start(path, why);
     if (next) file_watch = std::move(next);
+    written_file_waits = false;
     return;
   }
-  if (!file_watch->written() || !support::file_exists(path)) return;
+  const bool waited = written_file_waits && !debugger_->active();
+  if ((!file_watch->written() && !waited) || !support::file_exists(path)) return;
+  written_file_waits = false;
   struct Written {
     explicit Written(bool& flag) : flag(flag) { flag = true; }
     ~Written() { flag = false; }

@@ -85,7 +85,7 @@ class Report {
 
   void entries() {
     line("\nto reproduce it:");
-    for (const debug::StoredEntry& entry : repl_.entered()) line("{}", entry.text);
+    for (const KeptEntry& kept : repl_.entered()) line("{}", kept.entry.text);
   }
 
   Repl& repl_;

@@ -143,6 +143,10 @@ std::string call_text(Repl& repl, std::string_view rest) {
 
 Status run_or_start(Repl& repl, std::string_view given, bool stop_at_entry) {
   if (!repl.may_give_run_up(stop_at_entry ? "`start`" : "`run`")) return Status::Failed;
+  if (repl.written_file_waits) {  // the new run is one of the text as it is now
+    repl.debugger().kill();
+    repl.follow_written_file();
+  }
   const std::string rest = call_text(repl, given);
   const auto call = prepare_call(repl, rest);
   if (!call) return Status::Failed;

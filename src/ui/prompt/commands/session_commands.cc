@@ -305,13 +305,6 @@ Status command_Source(Repl& repl, std::string_view rest) {
   return status;
 }
 
-// Files opened on the command line, as entries.
-static std::string opened_files(Repl& repl) {
-  std::string text;
-  for (const std::string& file : repl.line().files) text += repl.carried(":load " + file) + "\n";
-  return text;
-}
-
 // The entries of this session; those of one script that the user did not write stay together, so that an `:expect`
 // follows what it is about.
 static std::string entered_text(Repl& repl) {
@@ -321,11 +314,11 @@ static std::string entered_text(Repl& repl) {
     if (!part.text.empty()) text += with_author(part.text, part.author) + "\n";
     part = {};
   };
-  for (const debug::StoredEntry& entry : repl.entered()) {
+  for (const auto& [entry, in_script] : repl.entered()) {
     if (entry.text.starts_with(":save-script")) continue;
     if (part.author.script != entry.author.script) add_part();
     part.author = entry.author;
-    part.text += (part.text.empty() ? "" : "\n") + repl.carried(entry.text);
+    part.text += (part.text.empty() ? "" : "\n") + (in_script.empty() ? entry.text : in_script);
   }
   add_part();
   return text;
@@ -334,7 +327,7 @@ static std::string entered_text(Repl& repl) {
 Status command_SaveScript(Repl& repl, std::string_view rest) {
   if (rest.empty()) return Status::Usage;
   if (!repl.may_write(rest, rest)) return Status::Failed;
-  const std::string text = "# rldb script\n" + opened_files(repl) + entered_text(repl);
+  const std::string text = "# rldb script\n" + repl.opened() + entered_text(repl);
   if (!write_output(std::string(rest), text, repl.console())) return Status::Failed;
   repl.print("wrote {} ({})\n", rest, support::counted(repl.entered().size(), "entry"));
   return Status::Good;

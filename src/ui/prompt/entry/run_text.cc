@@ -10,6 +10,7 @@
 #include "rldb/frontend/relay_entry.h"
 #include "rldb/ir/printer.h"
 #include "rldb/runtime/device_error.h"
+#include "rldb/runtime/dtype.h"
 #include "rldb/session/generated.h"
 #include "rldb/source/diagnostic_entry.h"
 #include "rldb/source/diagnostic_type.h"
@@ -170,6 +171,14 @@ Status Repl::run_name(std::string_view name) {
   return Status::Good;
 }
 
+// `T.int64()`
+static bool declares_symbol(std::string_view expression) {
+  constexpr std::string_view kSpace = "T.", kCall = "()";
+  if (!expression.starts_with(kSpace) || !expression.ends_with(kCall)) return false;
+  expression.remove_prefix(kSpace.size());
+  return runtime::parse_dtype(expression.substr(0, expression.size() - kCall.size())).has_value();
+}
+
 Status Repl::assign_in_frame(std::string_view target, std::string_view expression, std::string_view kind) {
   source::Diagnostics diagnostics;
   const auto done = debugger_->assign(target, expression, frame_, diagnostics);
@@ -305,8 +314,11 @@ Status Repl::run_entry(std::string_view text) {
   }
   if (is_one_name(text) && text != "_" && names_value(text)) return run_name(text);
   if (const auto assignment = split_assignment(text))
-    if (const std::string_view kind = frame_name_kind(*this, assignment->name); !kind.empty())
+    if (const std::string_view kind = frame_name_kind(*this, assignment->name); !kind.empty()) {
+      if (declares_symbol(assignment->expression))
+        return fail(source::message(diag::NameOfFrame, assignment->name, kind));
       return assign_in_frame(assignment->target, assignment->expression, kind);
+    }
 
   const std::string_view line = only_line(text);
   const auto named = split_assignment(line);

@@ -9,6 +9,7 @@
 #include "rldb/bytecode/serialise.h"
 #include "rldb/expression/language.h"
 #include "rldb/ir/printer.h"
+#include "rldb/onnx/model.h"
 #include "rldb/runtime/device_error.h"
 #include "rldb/session/group.h"
 #include "rldb/session/program_kind.h"
@@ -222,6 +223,7 @@ Status Repl::execute_recorded(std::string_view entry) {
     if (last_.failed && last_.exit_code == kGood) last_.exit_code = kFailed;
   }
   note_entry(entry, version, active, status);
+  if (!checks) failed_names_.note(entry, last_.failed);
   return status;
 }
 
@@ -257,11 +259,20 @@ std::string Repl::carried(std::string_view entry) const {
   // A script sets options; it does not change the saved settings of its user.
   if (target.command && target.command->name == "set" && target.rest.starts_with(kSaveFlag))
     return fmt::format(":set {}", trim(target.rest.substr(kSaveFlag.size())));
-  const bool loads = target.kind == Target::Kind::Command && target.command->name == "load";
-  if (!loads || target.rest.find("<<") != std::string_view::npos) return std::string(entry);
-  auto text = support::read_file(std::string(target.rest), source::kMaxBytes);
-  if (!text.ok() || bytecode::is_executable_file(*text)) return std::string(entry);
-  return with_document(fmt::format(":load {} ", target.rest), *text);
+  const bool loads = target.command && target.command->name == "load";
+  const bool loads_again = target.command && target.command->name == "reload";
+  if ((!loads && !loads_again) || target.rest.find("<<") != std::string_view::npos) return std::string(entry);
+  const std::string path = loads ? std::string(target.rest) : session_->program_path();
+  auto text = support::read_file(path, source::kMaxBytes);
+  if (!text.ok() || bytecode::is_executable_file(*text) || onnx::is_model(path, *text)) return std::string(entry);
+  return with_document(loads ? fmt::format(":load {} ", path) : ":reload ", *text);
+}
+
+// Later the file may have another text.
+KeptEntry Repl::with_text(debug::StoredEntry entry) const {
+  std::string in_script = carried(entry.text);
+  if (in_script == entry.text) in_script.clear();
+  return {std::move(entry), std::move(in_script)};
 }
 
 std::string with_author(const std::string& text, const debug::Author& author) {
@@ -272,22 +283,35 @@ std::string Repl::carried(const debug::StoredEntry& entry) const {
   return with_author(carried(entry.text), entry.author);
 }
 
+// A comment in place of an entry that ^C ended: when it would end by itself is not known, so that a script cannot
+// repeat it.
+static KeptEntry interrupted_entry(const debug::StoredEntry& entry) {
+  const std::string text = fmt::format("# interrupted here: {}", support::one_line(entry.text));
+  return {{text, entry.author}, {}};
+}
+
 // Kept for repetition by a script: entries that succeeded, and those that failed as an `:expect error` specifies, or
 // failed but still changed something (a run that stopped at a fault): a script would end there, but for an expectation.
 void Repl::keep_entry(debug::StoredEntry entry, Status result, bool changed) noexcept {
   constexpr const char *kFails = ":expect error", *kEndsRun = ":kill";
   const support::MemoryLimitExempt exempt;
   const bool expectation = is_entry_of(entry.text, kChecks);
-  if (result == Status::Good || result == Status::Quit || (result == Status::Failed && changed && !expectation)) {
-    if (expectation && !failed_entry_.text.empty()) entered_.push_back(std::move(failed_entry_));
+  const bool fails = result == Status::Failed;
+  if (std::exchange(left_out_, false)) {
+    failed_entry_ = {};
+  } else if (fails && changed && support::cancel_cause() == support::CancelCause::Interrupt) {
+    entered_.push_back(interrupted_entry(entry));
+    failed_entry_ = {};
+  } else if (result == Status::Good || result == Status::Quit || (fails && changed && !expectation)) {
+    if (expectation && !failed_entry_.text.empty()) entered_.push_back(with_text(std::move(failed_entry_)));
     // The user's own says more.
-    if (entry.text.starts_with(kFails) && !entered_.empty() && entered_.back().text == kFails) entered_.pop_back();
-    const bool fails = result == Status::Failed;
+    if (entry.text.starts_with(kFails) && !entered_.empty() && entered_.back().entry.text == kFails)
+      entered_.pop_back();
     const debug::Author author = entry.author;
     // A script cannot be asked.
-    if (run_given_up_) entered_.push_back({kEndsRun, author});
-    entered_.push_back(std::move(entry));
-    if (fails) entered_.push_back({kFails, author});
+    if (run_given_up_) entered_.push_back({{kEndsRun, author}, {}});
+    entered_.push_back(with_text(std::move(entry)));
+    if (fails) entered_.push_back({{kFails, author}, {}});
     failed_entry_ = {};
   } else if (!expectation) {
     failed_entry_ = std::move(entry);
@@ -433,6 +457,9 @@ Status Repl::run_target(const Target& target) {
     case Target::Kind::Misspelt:
       return fail(
           source::message(diag::UnknownVerb, target.word).with_hint(fmt::format("did you mean `{}`?", target.rest)));
+    case Target::Kind::Unbound:
+      return fail(source::message(diag::NameNotBound, target.word, target.rest)
+                      .with_hint(fmt::format("`:{}` is the command `{}`", target.word, target.command->name)));
     case Target::Kind::Unknown:
       break;
   }
@@ -463,6 +490,7 @@ Replay Repl::replay_of(std::string_view entry) const {
              : target.command->flags & kOutside ? Replay::Outside
                                                 : Replay::No;
     case Target::Kind::Misspelt:
+    case Target::Kind::Unbound:
     case Target::Kind::Unknown:
       return Replay::No;
   }

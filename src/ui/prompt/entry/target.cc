@@ -86,6 +86,15 @@ bool Repl::is_name_of_program(std::string_view name) const {
   return std::any_of(locals.begin(), locals.end(), [&](const debug::LocalInfo& l) { return l.name == name; });
 }
 
+// A name that an entry has just failed to bind, and a command: the user means the name, and the command may end the
+// session. Without a command: neither.
+Repl::Target Repl::unbound_target(std::string_view word) const {
+  const std::string_view entry = failed_names_.entry_of(word);
+  if (entry.empty() || is_value_name(word)) return {Target::Kind::Script};
+  const Command* verb = debugger_->active() ? find_bare_verb(word) : nullptr;
+  return {Target::Kind::Unbound, verb ? verb : find_command_named(word), entry, word};
+}
+
 // gdb's verbs win at a stop, unless the line is an assignment, an expression on a variable of that name, or the name of
 // a variable of the frame alone: whoever types `q` to see a tensor must not lose the session, nor whoever does so
 // before a run, or behind its end. Elsewhere, and for the other commands, a line is a command when it cannot be
@@ -100,6 +109,7 @@ Repl::Target Repl::bare_target(std::string_view entry, std::string_view word, st
   const bool wordlike = behind.empty() || is_blank(behind[0]) || formatted;
   if (word.empty() || !wordlike || is_assignment(rest) || begins_with_operator(rest)) return script;
   const bool shows = rest.empty() && has_value_in_frame(const_cast<Repl&>(*this), word);
+  if (const Target unbound = unbound_target(word); rest.empty() && !shows && unbound.command) return unbound;
   if (const Command* verb = find_bare_verb(word); verb && debugger_->active() && !shows)
     return {Kind::Command, verb,  rest,
             word,          false, rest.empty() && is_bound_in_function(const_cast<Repl&>(*this), word)};
