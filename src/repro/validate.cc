@@ -21,6 +21,7 @@
 #include "rldb/ir/launched.h"
 #include "rldb/ir/printer.h"
 #include "rldb/repro/compare.h"
+#include "rldb/session/dim_fault.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/progress.h"
 #include "rldb/support/text.h"
@@ -78,6 +79,7 @@ Verdict compare_case(const Case& c, const Side& after, const runtime::Tolerance&
   if (before.too_long() || after.too_long()) return {{}, before.too_long() ? before.error : after.error, nullptr};
   if (!before.result.ok && !after.result.ok) return {{}, "fails before and after: " + before.error};
   if (after.for_device) return {{}, after.error};
+  if (before.result.fault && session::dims_do_not_fit(before.result.fault->error)) return {{}, before.error};
   if (c.is_kernel && !before.result.ok) return {{}, fmt::format("failed before ({}), now runs", before.error)};
   if (c.is_kernel && after.failed_by(runtime::ErrorKind::Unsupported)) return {{}, after.error};
   if (before.result.ok && after.result.ok)

@@ -236,6 +236,10 @@ std::shared_ptr<const Build> Session::build_module(const ir::Module* module, Dia
   build->records = std::move(recorder.records);
   for (const pipeline::Record& record : build->records)
     if (passes::info(record.pass).id == passes::PassId::LegalizeOps) build->legal = record.after.as<ir::Module>();
+  std::shared_ptr<DimChecks> checks;
+  for (const pipeline::Record& record : build->records)
+    if (passes::info(record.pass).id == passes::PassId::LegalizeOps)
+      checks = engines_->check_dims(*ctx_, record.before.as<ir::Module>(), build->legal);
 
   auto compiled = codegen::compile_vm(*ctx_, build->lowered, out);
   if (!compiled.ok()) return nullptr;  // each fault is in `out`, at its place
@@ -245,6 +249,7 @@ std::shared_ptr<const Build> Session::build_module(const ir::Module* module, Dia
   build->executable = std::make_shared<const bytecode::Executable>(std::move(exe));
 
   if (!add_kernels(build->lowered, options_.engine, build->kernels, out)) return nullptr;
+  if (checks) build->kernels = DimChecks::checked(checks, std::move(build->kernels));
   return link(std::move(build), program_path(), out) ? engines_->linked : nullptr;
 }
 

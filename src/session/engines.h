@@ -9,6 +9,7 @@
 #include "rldb/ir/context.h"
 #include "rldb/runtime/kernel.h"
 #include "rldb/session/session.h"
+#include "session/dim_checks.h"
 
 namespace rldb::session {
 
@@ -30,6 +31,15 @@ struct Session::Engines {
   // The form of a version that the evaluator runs: operators legalised, otherwise unchanged.
   const ir::Module* evaluated = nullptr;
   const ir::Module* evaluable = nullptr;
+
+  // Of legalised modules, for the evaluator.
+  std::unordered_map<const ir::Module*, std::shared_ptr<DimChecks>> dim_checks;
+
+  std::shared_ptr<DimChecks> check_dims(ir::Context& ctx, const ir::Module* before, const ir::Module* legal) {
+    std::shared_ptr<DimChecks> checks = DimChecks::of(ctx, before, legal);
+    if (checks) dim_checks[legal] = checks;
+    return checks;
+  }
 
   // Programs of operators encountered while running, by text and types of operands.
   std::unordered_map<std::string, std::shared_ptr<const Build>> operators;

@@ -82,6 +82,7 @@ const ir::Module* Session::with_kernels(const ir::Module* module, Diagnostics& o
   // Problems of its external modules are found here: an evaluation takes the modules from the engines.
   if (legal.ok()) {
     const ir::Module* linked = with_linked_calls(*ctx_, *legal, registry_);
+    engines_->check_dims(*ctx_, placed, linked);
     return engines_->functions_of(linked, registry_, out) ? linked : nullptr;
   }
   out.add({}, std::move(legal).error());
@@ -141,6 +142,13 @@ eval::EvalEnv Session::evaluation_of(const ir::Module* module) {
   env.poisoned_memory = options_.poisoned_memory;
   env.interrupt = &support::cancel_flag();
   env.devices = devices_of(module);
+  if (const auto found = engines_->dim_checks.find(module); found != engines_->dim_checks.end())
+    env.run_kernel = [checks = found->second](const ir::PrimFunc*, std::string_view name,
+                                              runtime::PackedArgs args) -> std::optional<runtime::Result<Value>> {
+      auto fits = checks->check(name, args);
+      if (fits.ok()) return std::nullopt;
+      return support::Failure(std::move(fits).error());
+    };
   return env;
 }
 
@@ -176,8 +184,11 @@ RunResult Session::run_watched(const ir::Module* module, std::string_view functi
   PassKernels kernels(*this);
   eval::EvalEnv env = evaluation_of(legal);
   env.watcher = &watcher;
-  env.run_kernel = [&](const ir::PrimFunc* f, std::string_view name,
+  env.run_kernel = [&, check = std::move(env.run_kernel)](
+                       const ir::PrimFunc* f, std::string_view name,
                        runtime::PackedArgs kernel_args) -> std::optional<runtime::Result<Value>> {
+    if (check)
+      if (auto misfit = check(f, name, kernel_args)) return misfit;
     if (const Engine engine = engine_of(name); engine != Engine::Jit && !is_on_device(engine)) return std::nullopt;
     return kernels.try_call(f, name, kernel_args);
   };

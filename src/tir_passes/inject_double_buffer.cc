@@ -4,6 +4,7 @@
 // `split_loop`: the turns are written out by as many at a time (1: the last turn apart), so that halves are known.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -82,6 +83,7 @@ class DoubleBuffers : public Rewriter {
     Half* half = load ? half_of(load->buffer) : nullptr;
     if (!half) return made;
     if (!half->read) return refuse(load->buffer, "it is read before the statement that fills it"), made;
+    if (!is_inside(half->loop)) return refuse(load->buffer, "it is read outside of the loop that fills it"), made;
     const Expr* const at[] = {add(ctx_, mul(ctx_, half->read, half->size), load->indices[0])};
     return ctx_.load(doubled(load->buffer, *half), at, load->predicate);
   }
@@ -114,6 +116,8 @@ class DoubleBuffers : public Rewriter {
     const auto it = halves_.find(b->data);
     return it == halves_.end() ? nullptr : &it->second;
   }
+
+  bool is_inside(const ForStmt* loop) const { return std::find(loops_.begin(), loops_.end(), loop) != loops_.end(); }
 
   void refuse(const Buffer* b, std::string_view why) {
     if (refused.empty()) refused = fmt::format("`{}`: {}", b->name, why);
@@ -148,6 +152,7 @@ class DoubleBuffers : public Rewriter {
       refuse(half.alloc->buffer, "its double_buffer_scope must be inside of a loop");
       return a;
     }
+    if (half.loop && half.loop != loops_.back()) refuse(half.alloc->buffer, "several loops fill it");
     half.loop = loops_.back();
     if (half.loop->step || !is_const(half.loop->min, 0))
       refuse(half.alloc->buffer, "the loop around its double_buffer_scope must begin at 0 and have the step 1");

@@ -27,10 +27,21 @@ struct Fact {
   bool non_negative;
 };
 
+// Values in place of variables. A buffer keeps the variables of its shape, so that an access has the buffer that its
+// declaration has.
+class ValueWriter : public Rewriter {
+ public:
+  using Rewriter::remap;
+  using Rewriter::Rewriter;
+
+ protected:
+  const Buffer* visit_buffer(const Buffer* b) override { return b; }
+};
+
 class Simplify : public Rewriter {
  public:
   Simplify(Context& ctx, const StmtSimplifyOptions& options)
-      : Rewriter(ctx), options_(options), analyzer_(std::make_unique<Analyzer>(ctx)) {}
+      : Rewriter(ctx), options_(options), analyzer_(std::make_unique<Analyzer>(ctx)), values_(ctx) {}
 
   void parameters(const PrimFunc* f) {
     for (const PrimParam& p : f->params)
@@ -42,7 +53,7 @@ class Simplify : public Rewriter {
   const Buffer* visit_buffer(const Buffer* b) override { return b; }
   const Expr* visit_expr(const Expr* e) override {
     if (e->dtype().is_void()) return e;
-    if (!values_.empty()) e = substitute(ctx_, e, values_);
+    if (has_values_) e = values_.rewrite(e);
     const Expr* made = analyzer_->simplify(e);
     const MakeAnalyzer fresh = [this] { return informed(); };
     if (options_.apply_constraints_to_boolean_branches && is_condition(made))
@@ -66,13 +77,17 @@ class Simplify : public Rewriter {
     const Stmt* made = default_stmt(s);
     if (const auto* b = as<BindStmt>(made); b && is_pure_value(b->value)) {
       learn({b->var, b->value, nullptr, false});
-      if (!b->var->dtype().is_handle() && is_short(b->value)) values_[b->var] = b->value;
+      if (!b->var->dtype().is_handle() && is_short(b->value)) write_value(b);
     }
     if (const auto* store = as<BufferStore>(made); store && stores_what_is_there(store)) return no_op(ctx_);
     return made;
   }
 
  private:
+  void write_value(const BindStmt* b) {
+    values_.remap(b->var, b->value);
+    has_values_ = true;
+  }
   bool is_condition(const Expr* e) const {
     return e->dtype().is_bool() && e->dtype().is_scalar() && facts_.size() < kMaxFacts && has_no_effect(e);
   }
@@ -157,7 +172,8 @@ class Simplify : public Rewriter {
   const StmtSimplifyOptions& options_;
   std::unique_ptr<Analyzer> analyzer_;
   std::vector<Fact> facts_;
-  VarMap values_;  // of variables that are bound to short pure values
+  bool has_values_ = false;
+  ValueWriter values_;  // of variables that are bound to short pure values
 };
 
 }  // namespace

@@ -84,6 +84,7 @@ struct Trace {
   const ir::Binding* error_binding = nullptr;
   std::string error_instruction;  // of an executable
   runtime::ErrorKind error_kind{};
+  bool dims_misfit = false;   // it stopped at an operator whose dims do not fit
   bool results_only = false;  // of a run on the Relay VM, which does not report variables
   std::string incomplete;     // why events are missing; empty: none are
 };

@@ -47,7 +47,10 @@ struct Scope {
 class Closure : public runtime::Function {
  public:
   Closure(const ir::Function* f, const ir::Var* self, std::shared_ptr<const Scope> scope)
-      : runtime::Function("<local>", runtime::PackedFn()), f(f), self(self), scope(std::move(scope)) {}
+      : runtime::Function(self ? std::string(self->name) : "local function", runtime::PackedFn()),
+        f(f),
+        self(self),
+        scope(std::move(scope)) {}
   const ir::Function* f;
   const ir::Var* self;  // the variable it is bound to, by which it may call itself; null: none
   std::shared_ptr<const Scope> scope;

@@ -1,4 +1,6 @@
 // Blocks of TensorIR: axes, regions, the lines before the body; the root block.
+#include <algorithm>
+
 #include "ir/print/printer_impl.h"
 #include "rldb/ir/equal.h"
 #include "rldb/ir/walk.h"
@@ -38,6 +40,15 @@ std::string_view axis_name(IterKind k) {
       return "axis.opaque(";
   }
   return {};
+}
+
+// Whether regions are of buffers that the block allocates itself.
+bool names_own_buffers(const SBlock* b) {
+  const auto is_own = [&](const BufferRegion& region) {
+    return std::find(b->alloc_buffers.begin(), b->alloc_buffers.end(), region.buffer) != b->alloc_buffers.end();
+  };
+  return std::any_of(b->reads.begin(), b->reads.end(), is_own) ||
+         std::any_of(b->writes.begin(), b->writes.end(), is_own);
 }
 
 }  // namespace
@@ -161,6 +172,12 @@ void Printer::sblock(const SBlock* b, const SBlockRealize* realize) {
     expr(realize->predicate);
     out_ += ')';
   }
+  // As TVM's texts; before the regions where they name one.
+  const bool named = names_own_buffers(b);
+  const auto allocate = [&] {
+    for (const Buffer* x : b->alloc_buffers) sblock_alloc(x);
+  };
+  if (named) allocate();
   regions(node, "reads", b->reads);
   regions(node, "writes", b->writes);
   if (!b->annotations.empty()) {
@@ -169,7 +186,7 @@ void Printer::sblock(const SBlock* b, const SBlockRealize* realize) {
     attr_dict(b->annotations);
     out_ += ')';
   }
-  for (const Buffer* x : b->alloc_buffers) sblock_alloc(x);
+  if (!named) allocate();
   for (const MatchBufferRegion& m : b->match_buffers) {
     if (has_open_offset(b, m.buffer)) open_offsets_.insert(m.buffer->elem_offset);
     match_region(m);

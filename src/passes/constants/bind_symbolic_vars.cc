@@ -1,10 +1,11 @@
 // BindSymbolicVars(binding_map={"n": 16}, func_name=f): symbolic variables of signatures get values, throughout the
 // function. Without func_name, in every function that has them; a name that no function has is an error.
+#include <set>
+
 #include "passes/common.h"
 #include "rldb/ir/walk.h"
 #include "rldb/passes/pass_options.h"
 #include "rldb/source/diagnostic_pass_option.h"
-#include "rldb/source/diagnostic_refusal.h"
 
 namespace rldb::passes {
 
@@ -28,6 +29,19 @@ std::optional<std::vector<NamedDim>> dims_of(const pipeline::option::Dict& map) 
     dims.push_back({name, value.integer});
   }
   return dims;
+}
+
+// The names that there are, for a binding of another one.
+std::string known_names(const Module* module, std::string_view wanted) {
+  std::string names;
+  std::vector<const Var*> vars;
+  for (const ModuleEntry& e : module->entries)
+    if (const auto* f = as<Function>(e.function); f && (wanted.empty() || e.name == wanted))
+      for (const Var* p : f->params) collect_vars(p->type, vars);
+  std::set<std::string_view> seen;
+  for (const Var* v : vars)
+    if (seen.insert(v->name).second) names += (names.empty() ? "`" : ", `") + std::string(v->name) + "`";
+  return names.empty() ? "there are no symbolic variables" : "there are " + names;
 }
 
 class Binder : public Rewriter {
@@ -63,8 +77,8 @@ Result<const Module*> bind_symbolic_vars(PassEnv& env, const Module* module, con
            }));
   for (const NamedDim& d : *dims) {
     if (d.used) continue;
-    return Failure(message(diag::PassUnsupported, "symbolic variable `" + d.name + "`",
-                           "it is in no signature that was searched"));
+    const std::string where = wanted.empty() ? "any function" : "`" + wanted + "`";
+    return Failure(message(diag::PassNoSymbolicVar, d.name, d.value, where).with_hint(known_names(module, wanted)));
   }
   return made;
 }

@@ -70,8 +70,12 @@ pipeline::Result<support::Unit> Verification::after(const PassRecord& record) {
   ir::ImpureCalls calls;
   ir::VerifyOptions options;
   options.impure_calls = &calls;
-  if (!ir::verify(env_.ctx, record.after.as<ir::Module>(), env_.diagnostics, options))
-    return Failure(message(diag::PassVerifyFailed, record.pass.name()));
+  if (!ir::verify(env_.ctx, record.after.as<ir::Module>(), env_.diagnostics, options)) {
+    const std::string written = pipeline::to_string(record.pass);  // options may be why: a dim that does not fit
+    auto failed = message(diag::PassVerifyFailed, record.pass.name());
+    return Failure(written == record.pass.name() ? std::move(failed)
+                                                 : std::move(failed).with_hint("it ran as `" + written + "`"));
+  }
   source::Diagnostics earlier;
   if (calls.count > 0 && ir::verify(env_.ctx, record.before.as<ir::Module>(), earlier)) {
     const std::string made = support::counted(calls.count, "impure call");

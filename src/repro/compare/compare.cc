@@ -31,6 +31,7 @@
 #include "repro/values.h"
 #include "rldb/ir/printer.h"
 #include "rldb/runtime/guarded.h"
+#include "rldb/session/dim_fault.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/memory.h"
 #include "rldb/support/run_limit.h"
@@ -320,6 +321,11 @@ Comparison of_errors(const Trace& a, const Trace& b) {
     c.why = fmt::format("the {} was not run: {}", a.error.empty() ? "second" : "first", failed.error);
     return c;
   }
+  if (failed.dims_misfit) {
+    c.why = fmt::format("the {} stops, as the dims do not fit its operator: {}", a.error.empty() ? "second" : "first",
+                        failed.error);
+    return c;
+  }
   c.verdict = Comparison::Verdict::Differs;
   c.why = a.error.empty() ? "only the second fails: " + b.error : "only the first fails: " + a.error;
   c.first = place_of_error(failed);
@@ -433,6 +439,7 @@ Trace record(session::Session& session, const Program& program, Recorder& record
   trace.arguments = given_tensors(program.module, program.function, program.args, args, program.outputs);
   if (run.ok) return trace;
   if (run.fault) trace.error_kind = run.fault->error.kind;
+  trace.dims_misfit = run.fault && session::dims_do_not_fit(run.fault->error);
   if (trace.error.empty()) trace.error = found.first_error("it did not end");
   return trace;
 }

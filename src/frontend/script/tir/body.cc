@@ -326,12 +326,20 @@ class StatementReader {
     return b;
   }
 
+  // No value of a kernel is a tuple: `x: [T.handle] = ...` is an error, and the value tells the type.
+  const ir::Type* mismatched(Node target, Node annotation, const ir::Type* type, const Val& v) {
+    const std::string found = v.is(ValKind::Expr) ? ir::print_type(v.expr()->type) : "a scalar";
+    r_.error(annotation, diag::AnnotationMismatch, target.text(), ir::print_type(type), found);
+    return nullptr;
+  }
+
   // x = e, x: T.let[T.float32] = e, x: T.float32 = e
   void let(Node s, Node target, const Val& v, Node value, Node annotation) {
     const ir::Type* type = nullptr;
     if (annotation && path_of(r_, annotation).rest != "let") {
       type = read_type(r_, annotation);
       if (!type) return fn_.scope.define(target.text(), Val(), target.span());
+      if (type->kind == ir::TypeKind::Tuple) type = mismatched(target, annotation, type, v);
     }
     const auto* prim = ir::as<ir::PrimType>(type);
     const ir::Expr* e = to_scalar(r_, v, value, prim ? prim->dtype : ir::DType::Void());
