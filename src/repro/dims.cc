@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <span>
 #include <vector>
 
 #include "rldb/ir/arith.h"
@@ -69,6 +71,26 @@ std::string text_of(const session::Options& options, const std::vector<std::stri
   return text.empty() ? fmt::format("{}", options.default_dim) : text;
 }
 
+using Known = std::map<std::string, std::int64_t>;
+
+void note_dims(ir::Span<const ir::Expr*> dims, std::span<const std::int64_t> sizes, Known& known) {
+  for (std::size_t i = 0; i < dims.size() && i < sizes.size(); ++i)
+    if (const auto* v = ir::as<ir::Var>(dims[i])) known.insert_or_assign(std::string(v->name), sizes[i]);
+}
+
+void note_dims(const ir::Type* type, const runtime::Value& value, Known& known) {
+  using runtime::ValueKind;
+  if (const auto* t = ir::as<ir::TensorType>(type); t && t->has_shape && value.is(ValueKind::Tensor))
+    note_dims(t->shape, value.as_tensor().shape(), known);
+  if (const auto* s = ir::as<ir::ShapeType>(type); s && s->has_values && value.is(ValueKind::Shape))
+    note_dims(s->values, value.as_shape(), known);
+  const auto* tuple = ir::as<ir::TupleType>(type);
+  if (!tuple || !value.is(ValueKind::Tuple)) return;
+  const auto& fields = value.as_tuple().fields;
+  for (std::size_t i = 0; i < tuple->fields.size() && i < fields.size(); ++i)
+    note_dims(tuple->fields[i], fields[i], known);
+}
+
 }  // namespace
 
 bool tell_dims_apart(session::Options& options, const ir::Function* f, bool falling) {
@@ -92,6 +114,15 @@ std::string dims_text(const session::Options& options, const ir::Function* f) {
 
 std::string dims_text(const session::Options& options, const ir::PrimFunc* f) {
   return text_of(options, symbolic_dims(f), f->attrs);
+}
+
+std::string dims_text(session::Options options, const ir::Function* f, const std::vector<runtime::Value>& values) {
+  for (std::size_t i = 0; i < f->params.size() && i < values.size(); ++i) {
+    Known known;
+    note_dims(f->params[i]->type, values[i], known);
+    for (const auto& [name, size] : known) options.dims.insert_or_assign(name, size);
+  }
+  return dims_text(options, f);
 }
 
 double elements_with(ir::Context& ctx, const session::Options& options, const ir::Function* f) {

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "rldb/ir/context.h"
+#include "rldb/runtime/value.h"
 #include "rldb/session/options.h"
 
 namespace rldb::repro {
@@ -18,6 +20,8 @@ bool has_free_dims(const session::Options& options, const ir::Function* f);  // 
 // `n=7, m=8`; if no type names any, the default.
 std::string dims_text(const session::Options& options, const ir::Function* f);
 std::string dims_text(const session::Options& options, const ir::PrimFunc* f);
+// As the values of its parameters have them; those that they do not tell, as above.
+std::string dims_text(session::Options options, const ir::Function* f, const std::vector<runtime::Value>& values);
 
 // Of all tensors that the function takes and binds, with these dims; sizes that no dim decides count as 1.
 double elements_with(ir::Context& ctx, const session::Options& options, const ir::Function* f);

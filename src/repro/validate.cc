@@ -149,6 +149,9 @@ std::optional<Case> reference_case(Borrowed& session, const Way& way, std::strin
   auto made = session.arguments(way.module, name);
   if (!made) return std::nullopt;
   Case c{dim, dims, std::move(made->values), {}, ir::isa<ir::PrimFunc>(way.module->find(name))};
+  const bool are_given = std::find(made->generated.begin(), made->generated.end(), false) != made->generated.end();
+  if (const auto* f = ir::as<ir::Function>(way.module->find(name)); f && are_given)
+    c.dims = session.dims_text(f, c.args);
   c.before = run_side(session, way, name, c.args);
   if (!c.before.result.ok || not_finite(c.before.result.value) == 0) return c;
   if (session.find_finite(way.module, name, c.args, made->generated)) c.before = run_side(session, way, name, c.args);

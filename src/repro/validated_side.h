@@ -142,6 +142,9 @@ class Borrowed {
     return f && tell_dims_apart(session_.options(), f);
   }
   std::string dims_text(const ir::Function* f) const { return repro::dims_text(session_.options(), f); }
+  std::string dims_text(const ir::Function* f, const std::vector<runtime::Value>& values) const {
+    return repro::dims_text(session_.options(), f, values);
+  }
   const runtime::Tolerance& tolerance() const { return session_.options().tolerance; }
   bool needs_a_device(const ir::Module* module) const { return repro::needs_a_device(session_, module); }
 

@@ -192,7 +192,11 @@ bool TraceBisector::takes_too_long(const Tried& function, double elements) const
 }
 
 void TraceBisector::note_tried(const Dims& dims, const ir::Function* f) {
-  if (f && has_symbolic_dims(f)) out_.tried.add_dims(dims_text(session_.options(), f));
+  const Arguments& seen = at_.arguments;  // given ones have dims of their own
+  if (seen.function && has_symbolic_dims(seen.function))
+    out_.tried.add_dims(dims_text(session_.options(), seen.function, seen.values));
+  else if (f && has_symbolic_dims(f))
+    out_.tried.add_dims(dims_text(session_.options(), f));
   out_.tried.add_numbers(std::string(text_of(dims.inputs, dims.numbers)));
   out_.tried.add_seed(session_.options().seed);
 }

@@ -582,25 +582,6 @@ void judge_nan(Comparison& c) {
 
 namespace {
 
-// The dims that the values of a function's parameters have, as text; empty: none is symbolic.
-std::string dims_of(const ir::Module* module, const std::string& function,
-                    const std::vector<session::Argument>& arguments) {
-  const auto* f = module ? ir::as<ir::Function>(module->find(function)) : nullptr;
-  std::vector<std::string> known;
-  for (std::size_t i = 0; f && i < f->params.size() && i < arguments.size(); ++i) {
-    const auto* t = ir::as<ir::TensorType>(f->params[i]->type);
-    if (!t || !t->has_shape || !arguments[i].value.is(runtime::ValueKind::Tensor)) continue;
-    const auto& shape = arguments[i].value.as_tensor().shape();
-    for (std::size_t k = 0; k < t->shape.size() && k < shape.size(); ++k) {
-      const auto* v = ir::as<ir::Var>(t->shape[k]);
-      if (!v) continue;
-      std::string text = fmt::format("{}={}", v->name, shape[k]);
-      if (std::find(known.begin(), known.end(), text) == known.end()) known.push_back(std::move(text));
-    }
-  }
-  return fmt::format("{}", fmt::join(known, ", "));
-}
-
 // Generated numbers for which less of the first program's result is NaN or infinite. The numbers in words, or empty.
 std::string find_finite(session::Session& session, const Program& a, std::vector<session::Argument>& arguments) {
   if (!a.module) return {};
@@ -626,7 +607,11 @@ Comparison compare_on_first_inputs(session::Session& session, Program a, Program
   TriedInputs tried;
   tried.inputs = inputs.texts;
   const auto note = [&](const std::vector<session::Argument>& arguments, const std::string& numbers) {
-    tried.add_dims(dims_of(a.module, a.function, arguments));
+    std::vector<Value> values;
+    for (const session::Argument& argument : arguments) values.push_back(argument.value);
+    if (const auto* f = a.module ? ir::as<ir::Function>(a.module->find(a.function)) : nullptr;
+        f && has_symbolic_dims(f))
+      tried.add_dims(dims_text(session.options(), f, values));
     const bool made_up = std::any_of(arguments.begin(), arguments.end(), [](const auto& x) { return x.generated; });
     if (made_up) tried.add_numbers(numbers), tried.add_seed(session.options().seed);
     for (const session::Argument& argument : arguments)

@@ -189,7 +189,9 @@ void Oracle::note_tried(const ir::Module* module, const std::vector<session::Arg
   const auto* f = ir::as<ir::Function>(module->find(question_.function));
   tried_ = {};
   tried_.inputs = question_.inputs;
-  if (f && has_symbolic_dims(f)) tried_.add_dims(dims_text(session_.options(), f));
+  std::vector<Value> values;
+  for (const session::Argument& a : arguments) values.push_back(a.value);
+  if (f && has_symbolic_dims(f)) tried_.add_dims(dims_text(session_.options(), f, values));
   for (const session::Argument& a : arguments)
     if (a.of_model) tried_.add_weight(a.parameter);
   if (std::none_of(arguments.begin(), arguments.end(), [](const auto& a) { return a.generated; })) return;
