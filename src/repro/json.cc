@@ -57,6 +57,8 @@ json of(const FirstDifference& d) {
           {"name", d.name},
           {"other_name", d.other_name},
           {"callee", d.callee},
+          {"kernel_line", d.kernel_line},
+          {"other_kernel_line", d.other_kernel_line},
           {"binding", d.text},
           {"other_binding", d.other_text},
           {"inputs", inputs},

@@ -47,6 +47,8 @@ struct FirstDifference {
   std::string callee;      // what computed it
   std::string text;        // its binding
   std::string other_text;  // that of the first side
+  // Of kernels that differ where the two bindings read alike: the first lines that do. Empty: there are none.
+  std::string kernel_line, other_kernel_line;
   const ir::Binding* binding = nullptr;
   std::vector<ComparedInput> inputs;
   std::string beside;     // another result of its call that has the same memory, which on the first side it has not

@@ -42,7 +42,8 @@ struct CommandAnswer {
   std::string form;  // without what is specific to one program or run
 };
 CommandAnswer ask_test_command(const std::string& command, std::string_view text);
-// Why it says neither that the fault is there nor that it is not: a signal, or an exit code from 125 on. Empty: it does.
+// Why it says neither that the fault is there nor that it is not: a signal, or an exit code from 125 on. Empty: it
+// does.
 std::string why_no_answer(const std::string& command, const CommandAnswer& answer);
 
 struct Question {

@@ -35,6 +35,7 @@ struct Event {
   std::string instruction;               // of an executable, that computed it; empty: a parameter, or a binding
   std::vector<std::string> names;        // of variables that refer to it
   std::string callee;                    // kernel, operator or function; empty: none
+  const ir::PrimFunc* kernel = nullptr;  // of that name, if it is one
   std::string storage;                   // name of its storage; empty: its own memory
   std::string allocation;                // the name of its allocation in that storage
   std::string beside;                    // another result of the same call, with which it shares memory; empty: none

@@ -23,7 +23,7 @@ static uint64_t alignment_of(DLDataType t) {
 /* Why a program cannot take a tensor; null: it can. */
 static const char* refusal_of(const DLTensor* t, uint64_t* bytes) {
   if (t->device.device_type != 1) return "a tensor that is not on the CPU";
-  if (t->ndim < 0 || !rldb_aot_bytes(t->ndim, t->shape, element_bytes(t->dtype), bytes))
+  if (t->ndim < 0 || (t->ndim > 0 && !t->shape) || !rldb_aot_bytes(t->ndim, t->shape, element_bytes(t->dtype), bytes))
     return "a tensor of impossible shape";
   for (int32_t i = 0; i < t->ndim; ++i)
     if (t->shape[i] == 0) return NULL;

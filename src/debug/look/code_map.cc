@@ -246,12 +246,18 @@ void CodeMap::widen_groups() {
 void CodeMap::map_locations() {
   const bytecode::Executable& exe = executable();
   std::map<std::tuple<FunctionIndex, std::uint32_t, std::uint32_t, std::uint32_t, std::string>, int> known;
+  std::map<std::pair<FunctionIndex, std::string>, int> named;  // the latest with a location
   for (Pc pc = 0; pc < exe.end(); ++pc) {
     const bytecode::InstructionDebug* debug = exe.debug.instruction(pc);
     if (!debug) continue;
     const bytecode::Location at = debug->location;
     if (debug->variable.empty() || (at.file == 0 && debug->variable == "_")) continue;
     has_debug_info_ = true;
+    // Code that lowering adds for a variable, such as the tuple of a kernel's results, has no location of its own.
+    if (const auto of = named.find({function_of(pc), debug->variable}); at.file == 0 && of != named.end()) {
+      group_of_[std::size_t(pc)] = group({of->second});
+      continue;
+    }
     // Variables made by lowering are at the location of the binding they serve.
     const std::string name = at.file ? std::string() : debug->variable;
     const auto [it, fresh] = known.try_emplace({function_of(pc), at.file, at.line, at.column, name}, -1);
@@ -267,6 +273,7 @@ void CodeMap::map_locations() {
     } else if (debug->variable != "_") {
       bindings_[std::size_t(it->second)].name = debug->variable;  // the last one is the user's name
     }
+    if (at.file != 0 && debug->variable != "_") named.insert_or_assign({function_of(pc), debug->variable}, it->second);
     group_of_[std::size_t(pc)] = group({it->second});
   }
 }

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <set>
+#include <sstream>
 #include <unordered_map>
 
 #include "repro/argument_writes.h"
@@ -29,6 +30,7 @@
 #include "repro/run_limit.h"
 #include "repro/sanitize/race.h"
 #include "repro/values.h"
+#include "rldb/ir/equal.h"
 #include "rldb/ir/printer.h"
 #include "rldb/runtime/guarded.h"
 #include "rldb/session/dim_fault.h"
@@ -58,6 +60,19 @@ bool is_condition(const Value& v) {
 }
 
 std::string text_of(const Event& e) { return e.binding ? ir::print_binding(e.binding) : e.instruction; }
+
+// The first lines in which two kernels differ.
+void note_kernel_lines(const ir::PrimFunc& a, const ir::PrimFunc& b, FirstDifference& d) {
+  if (ir::structural_equal(&a, &b)) return;
+  std::istringstream left(ir::print_function(d.callee, &a)), right(ir::print_function(d.callee, &b));
+  std::string x, y;
+  while (x == y && (left || right)) {
+    if (!std::getline(left, x)) x.clear();
+    if (!std::getline(right, y)) y.clear();
+  }
+  d.other_kernel_line = support::trim(x);
+  d.kernel_line = support::trim(y);
+}
 
 class FirstSearch {
  public:
@@ -276,6 +291,7 @@ class FirstSearch {
     for (std::size_t k = 0; k < e.inputs.size(); ++k) d.inputs.push_back(input(j, i, k));
     if (i != kNoEvent) {
       const Event& f = a_.events[i];
+      if (f.kernel && e.kernel && d.text == text_of(f)) note_kernel_lines(*f.kernel, *e.kernel, d);
       d.other_text = text_of(f);
       d.other_name = a_.events[i].names.back();
       d.difference = difference(a_.events[i].value, e.value, tolerances_);

@@ -132,6 +132,9 @@ std::string to_string(const Comparison& c, std::string_view a, std::string_view 
     text += "\n";
     if (!d.text.empty()) text += "    " + d.text + "\n";
     if (!d.other_text.empty() && d.other_text != d.text) text += "  on the first side:\n    " + d.other_text + "\n";
+    if (!d.kernel_line.empty() || !d.other_kernel_line.empty())
+      text += fmt::format("  `{}` itself differs: `{}`, on the first side `{}`\n", d.callee, d.kernel_line,
+                          d.other_kernel_line);
     const bool rounding = c.shadow && c.shadow->verdict == Shadow::Verdict::Rounding;
     text += text_of_inputs(d, !rounding);
     if (!d.through.empty())

@@ -289,7 +289,9 @@ struct Recorder::State {
       if (!use[i].written || !args[i].is(ValueKind::Tensor)) continue;
       const std::size_t next = trace.events.size();
       add_event(args[i].as_tensor(), std::string(name), inputs);
-      if (trace.events.size() > next) results.emplace_back(&args[i].as_tensor(), next);
+      if (trace.events.size() == next) continue;
+      trace.events[next].kernel = f;
+      results.emplace_back(&args[i].as_tensor(), next);
     }
     for (const auto& [t, event] : results)
       for (const auto& [other, beside] : results)

@@ -89,6 +89,8 @@ std::optional<Symptom> RelayOracle::look(pipeline::ModuleRef version) {
                                       session_.options());
   if (!v.difference.empty()) return Symptom{SymptomKind::Values, {}, {}, v.difference};
   if (v.compared.empty()) unseen_ = v.not_run.empty() ? "nothing of the program could be run" : v.not_run.front();
+  for (const std::string& not_run : v.not_run)
+    if (not_run.starts_with(question_.function + " (")) unseen_ = not_run;
   return std::nullopt;
 }
 
