@@ -341,3 +341,24 @@ TEST_CASE("reduce: a child that is killed leaves no temporary files") {
   path.resize(std::size_t(length));
   CHECK_FALSE(std::filesystem::exists(path));
 }
+
+TEST_CASE("reduce: parameters whose values were given by name are removed, too") {
+  Loaded loaded(R"(@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((4,), "float32"), c: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        y = R.add(x, c)
+        z = R.divide(x, R.subtract(x, x))
+        w = R.add(z, y)
+        return w
+)");
+  repro::Question q;
+  q.kind = repro::OracleKind::Nan;
+  q.inputs = {"c=[1, 2, 3, 4]", "x=[0, 0, 0, 0]"};
+  const repro::Reduction r = repro::reduce(loaded.session(), loaded.module(), q, {});
+  INFO(r.why);
+  REQUIRE(r.module);
+  const auto* f = ir::as<ir::Function>(r.module->find("main"));
+  CHECK(f->params.size() == 1);
+  CHECK(r.inputs == std::vector<std::string>{"x=[0, 0, 0, 0]"});
+}

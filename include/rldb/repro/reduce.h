@@ -51,7 +51,7 @@ struct ReduceOptions {
 // The outcome, whatever the kind of the program.
 struct ReductionFacts {
   std::string passes;               // the rest of the pipeline
-  std::vector<std::string> inputs;  // those simpler than the generated ones, as texts
+  std::vector<std::string> inputs;  // the given ones that it still takes, or simpler ones than the generated; as texts
   Symptom symptom;
   std::string why;
   ProgramSize before, after;

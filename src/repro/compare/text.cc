@@ -133,7 +133,7 @@ std::string to_string(const Comparison& c, std::string_view a, std::string_view 
     if (!d.text.empty()) text += "    " + d.text + "\n";
     if (!d.other_text.empty() && d.other_text != d.text) text += "  on the first side:\n    " + d.other_text + "\n";
     if (!d.kernel_line.empty() || !d.other_kernel_line.empty())
-      text += fmt::format("  `{}` itself differs: `{}`, on the first side `{}`\n", d.callee, d.kernel_line,
+      text += fmt::format("  `{}` differs:\n    {}\n  on the first side:\n    {}\n", d.callee, d.kernel_line,
                           d.other_kernel_line);
     const bool rounding = c.shadow && c.shadow->verdict == Shadow::Verdict::Rounding;
     text += text_of_inputs(d, !rounding);

@@ -47,6 +47,7 @@ class Reducer {
   }
 
   void run(const ir::Module* module) {
+    original_ = module;
     out_.before = out_.after = size_of(session_.context(), module);
     out_.passes = question_.passes;
     if (question_.keep_defined) keep_defined_if_it_is(module);
@@ -66,6 +67,7 @@ class Reducer {
     } catch (const support::Cancelled&) {
       support::acknowledge_cancel();  // the progress so far is kept, and reported
     }
+    out_.inputs = inputs_for(out_.module);
     out_.after = size_of(session_.context(), out_.module);
     if (out_.module != module) tell_anew();
   }
@@ -108,7 +110,25 @@ class Reducer {
   std::optional<Symptom> ask(const ir::Module* module, const std::string& passes) {
     Question q = question_;
     q.passes = passes;
+    q.inputs = inputs_for(module);
     return Oracle(session_, q).ask(module);
+  }
+
+  // Without those given by name to parameters that are removed.
+  std::vector<std::string> inputs_for(const ir::Module* module) const {
+    const auto parameters = [&](const ir::Module* m) {
+      std::set<std::string_view> names;
+      if (const auto* f = ir::as<ir::Function>(m->find(question_.function)))
+        for (const ir::Var* p : f->params) names.insert(p->name);
+      return names;
+    };
+    const auto before = parameters(original_), now = parameters(module);
+    std::vector<std::string> kept = question_.inputs;
+    std::erase_if(kept, [&](const std::string& text) {
+      const std::string_view name = std::string_view(text).substr(0, text.find('='));
+      return name.size() < text.size() && before.contains(name) && !now.contains(name);
+    });
+    return kept;
   }
 
   // A symptom without a kind explains why there is none.
@@ -283,7 +303,8 @@ class Reducer {
           ir::PrintOptions print;
           print.show_meta = true;
           std::vector<std::string> parts{out_.passes, question_.keep_defined ? "1" : "0", ir::print(batch[i], print)};
-          parts.insert(parts.end(), question_.inputs.begin(), question_.inputs.end());
+          const std::vector<std::string> inputs = inputs_for(batch[i]);
+          parts.insert(parts.end(), inputs.begin(), inputs.end());
           return to_parts(parts);
         }};
   }
@@ -348,7 +369,6 @@ class Reducer {
         std::swap(inputs, question_.inputs);
       }
     }
-    out_.inputs = question_.inputs;
   }
 
   // Drops passes that are not needed for it, the last ones first.
@@ -384,6 +404,7 @@ class Reducer {
 
   session::Session& session_;
   Question question_;
+  const ir::Module* original_ = nullptr;
   const ReduceOptions& options_;
   Reduction& out_;
   ChildLimits limits_;
