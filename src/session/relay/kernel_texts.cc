@@ -1,11 +1,14 @@
 // Primitives as Relax: one kernel for all their operators where possible, for running and for stepping.
 #include "session/relay/kernel_texts.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <unordered_map>
 
 #include "rldb/ir/block_builder.h"
 #include "rldb/ir/op_traits.h"
+#include "rldb/ir/walk.h"
 #include "rldb/passes/pass_id.h"
 #include "rldb/relay/ir/op_id.h"
 #include "rldb/relay/to_relax.h"
@@ -116,13 +119,39 @@ const ir::Module* with_group(ir::Context& ctx, const ir::Module* legal, std::str
   return builder.build();
 }
 
+// A parameter for each field of a tuple, as the instruction has an argument for each.
+const ir::Module* with_flat_parameters(ir::Context& ctx, const ir::Module* module, std::string_view name) {
+  const auto* f = ir::as<ir::Function>(module->find(name));
+  if (!f || std::all_of(f->params.begin(), f->params.end(), [](const ir::Var* p) { return is_tensor(p->type); }))
+    return module;
+  std::vector<const ir::Var*> params;
+  ir::VarMap fields;
+  for (const ir::Var* p : f->params) {
+    const auto* tuple = ir::as<ir::TupleType>(p->type);
+    if (!tuple || !is_tensors(tuple)) {
+      params.push_back(p);
+      continue;
+    }
+    std::vector<const ir::Expr*> items;
+    for (const ir::Type* t : tuple->fields) {
+      params.push_back(ctx.var(fmt::format("{}_{}", p->name, items.size()), t));
+      items.push_back(params.back());
+    }
+    fields[p] = ctx.tuple(items);
+  }
+  const auto* body = ir::as<ir::SeqExpr>(ir::substitute(ctx, f->body, fields));
+  ir::ModuleBuilder builder(ctx, *module);
+  builder.set(name, ctx.function(params, body, f->ret_type, f->is_pure, f->attrs));
+  return builder.build();
+}
+
 // Null: it is not a single kernel, or is not translated.
 const ir::PrimFunc* kernel_text(ir::Context& ctx, relay::Context& relay, const relay::Function* f) {
   const auto types_known = [](const relay::Var* p) { return is_known(p->annotation); };
   if (!std::all_of(f->params.begin(), f->params.end(), types_known)) return nullptr;
   constexpr std::string_view kName = "primitive";
   source::Diagnostics ignored;  // primitives that cannot be stepped still run
-  const ir::Module* module = one_kernel(ctx, relay, *f, kName, ignored);
+  const ir::Module* module = one_kernel(ctx, relay, *f, kName, ignored, Parameters::Flat);
   const std::string_view kernel = only_kernel(module, kName);
   return kernel.empty() ? nullptr : ir::as<ir::PrimFunc>(module->find(kernel));
 }
@@ -130,8 +159,9 @@ const ir::PrimFunc* kernel_text(ir::Context& ctx, relay::Context& relay, const r
 }  // namespace
 
 const ir::Module* one_kernel(ir::Context& ctx, relay::Context& relay, const relay::Function& f, std::string_view name,
-                             source::Diagnostics& out) {
+                             source::Diagnostics& out, Parameters parameters) {
   const ir::Module* module = relay::primitive_to_relax(ctx, relay, f, name, out);
+  if (module && parameters == Parameters::Flat) module = with_flat_parameters(ctx, module, name);
   const ir::Module* legal = module ? after_pass(ctx, module, passes::PassId::LegalizeOps, out) : nullptr;
   if (!legal || !only_kernel(legal, name).empty() || !ir::as<ir::Function>(legal->find(name))) return legal;
   source::Diagnostics ignored;  // about a group that is not a single kernel
