@@ -99,6 +99,7 @@ class ProcessGroup : public runtime::Workers {
   };
   struct Contribution {
     runtime::Collective what{};
+    std::string reduction;  // of an all-reduce
     runtime::Value value;
   };
   // A rank, whether the collective is of all ranks, and how many of those came before it.

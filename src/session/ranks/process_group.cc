@@ -134,7 +134,8 @@ void ProcessGroup::take(std::size_t from, const std::string& bytes) {
       const bool whole = in.u8() != 0;
       const std::uint64_t number = in.u64();
       const auto what = Collective(in.u8());
-      contributions_[{from, whole, number}] = {what, read_value(in)};
+      std::string reduction = in.string();
+      contributions_[{from, whole, number}] = {what, std::move(reduction), read_value(in)};
       return;
     }
     case Kind::Message:
@@ -214,6 +215,7 @@ Result<ProcessGroup::Meeting> ProcessGroup::exchange(Collective what, PackedArgs
   const std::size_t first = whole ? 0 : rank() / group_size_ * group_size_, count = whole ? size() : group_size_;
   // A contribution overwritten by its rank, which may go on first, is the one that was sent.
   RLDB_TRY(Value own, runtime::deep_copy(args[0]));
+  const std::string reduction(runtime::reduction_of(what, args));
   const bool from_root = what == Collective::Broadcast || what == Collective::Scatter;
   const bool to_root = what == Collective::Gather;
   for (std::size_t other = first; other < first + count; ++other) {
@@ -222,6 +224,7 @@ Result<ProcessGroup::Meeting> ProcessGroup::exchange(Collective what, PackedArgs
     out.u8(whole ? 1 : 0);
     out.u64(number);
     out.u8(std::uint8_t(what));
+    out.string(reduction);
     write_value(out, own);
     RLDB_TRY_VOID(send(other, out.take()));
   }
@@ -246,6 +249,8 @@ Result<ProcessGroup::Meeting> ProcessGroup::exchange(Collective what, PackedArgs
     if (found->second.what != what)
       return runtime::fail(ErrorKind::Unsupported, fmt::format("rank {} calls `{}` where rank {} calls `{}`", rank(),
                                                                name_of(what), other, name_of(found->second.what)));
+    if (found->second.reduction != reduction)
+      return support::Failure(other_reduction(reduction, other, found->second.reduction));
     meeting.inputs.push_back(std::move(found->second.value));
     contributions_.erase(found);
   }
