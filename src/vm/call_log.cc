@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "rldb/runtime/shared_memory.h"
 #include "vm/link.h"
 
 namespace rldb::vm {
@@ -101,6 +102,7 @@ bool CallLog::keep(const Program& program, std::uint64_t time, const Value& resu
   if (entry.argument < 0) bytes += bytes_of(result);
   if ((entry.argument < 0 && shares_storage(result, args)) || this->bytes() > limit_ || bytes > limit_ - this->bytes())
     return not_kept();
+  const runtime::ForHistory of_history;
   for (std::size_t i = 0; i < args.size(); ++i) {
     if (!args[i].is(ValueKind::Tensor)) continue;
     auto copy = copy_value(program, args[i]);

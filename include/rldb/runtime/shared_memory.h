@@ -42,6 +42,19 @@ class Pinned {
   std::vector<Ref<Storage>> storages_;
 };
 
+// While one lives, what this thread allocates is a debugger's: it does not count as memory that the program uses on a
+// device.
+class ForHistory {
+ public:
+  ForHistory();
+  ~ForHistory();
+  ForHistory(const ForHistory&) = delete;
+  ForHistory& operator=(const ForHistory&) = delete;
+
+ private:
+  bool before_;
+};
+
 // Whether somebody has the address of its memory, so that a device may not keep its bytes.
 bool is_pinned(const Storage& s);
 
