@@ -57,6 +57,8 @@ class ForHistory {
 
 // Whether somebody has the address of its memory, so that a device may not keep its bytes.
 bool is_pinned(const Storage& s);
+// False: nobody has that of any memory.
+bool any_pinned();
 
 // Nanoseconds that this thread has spent in `own`.
 std::uint64_t owning_time();

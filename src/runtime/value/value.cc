@@ -21,6 +21,7 @@
 #include "rldb/support/check.h"
 #include "rldb/support/memory.h"
 #include "runtime/value/alignment.h"
+#include "runtime/value/exposed.h"
 #include "runtime/value/pages.h"
 
 namespace rldb::runtime {
@@ -34,6 +35,7 @@ std::size_t g_limit = ~std::size_t(0);
 
 // The one counter of the process: kernels of a parallel JIT may allocate workspace from threads.
 std::atomic<std::size_t> g_in_use{0};
+std::atomic<bool> g_any_exposed{false};
 
 std::string dims_text(const std::vector<std::int64_t>& shape) {
   return fmt::format("({}{})", fmt::join(shape, ", "), shape.size() == 1 ? "," : "");
@@ -250,7 +252,10 @@ void Storage::take_back() const {
 void Storage::expose() const {
   take_back();
   exposed_ = true;
+  g_any_exposed.store(true, std::memory_order_relaxed);
 }
+
+bool any_exposed() { return g_any_exposed.load(std::memory_order_relaxed); }
 
 Result<Ref<Tensor>> Tensor::empty(std::vector<std::int64_t> shape, DType dtype, Device device) {
   RLDB_TRY(const std::size_t bytes, checked_bytes(shape, dtype));
