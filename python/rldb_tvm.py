@@ -297,8 +297,12 @@ def _argument(value, archive, device):
     """An argument as the question has it: the forms of a recorded run."""
     import tvm
 
+    if isinstance(value, list):
+        return [_argument(field, archive, device) for field in value]
     if not isinstance(value, dict):
         return value
+    if "float" in value:
+        return float(value["float"])
     if "tensor" in value:
         array = archive[value["npz"]]
         if str(array.dtype) != value["dtype"]:
@@ -308,7 +312,9 @@ def _argument(value, archive, device):
         return tvm.runtime.tensor(array, device=device)
     if "shape" in value:
         return tvm.runtime.ShapeTuple(value["shape"])
-    return [_argument(field, archive, device) for field in value["tuple"]]
+    if "tuple" in value:
+        return _argument(value["tuple"], archive, device)
+    raise ValueError("an argument without a value: %s" % json.dumps(value))
 
 
 class _StoppedIn:
@@ -333,12 +339,25 @@ class _StoppedIn:
         return PassForRldb()
 
 
+def _line_of(error):
+    lines = [line for line in str(error).splitlines() if line.strip()] or [""]
+    return "%s: %s" % (type(error).__name__, lines[-1].strip())
+
+
 def _answer(question, pipeline, target):
     import tvm
     from tvm import relax
 
     mod = tvm.script.from_source(Path(question["module"]).read_text(encoding="utf-8"))
     name = question.get("passes", pipeline)
+    arguments = None
+    device = tvm.device(target.split()[0] if not target.startswith("llvm") else "cpu")
+    if "arguments" in question:
+        try:
+            archive = np.load(question["inputs"])
+            arguments = [_argument(a, archive, device) for a in question["arguments"]]
+        except Exception as error:  # TVM has not been asked
+            return {"refused": "its arguments cannot be read: " + _line_of(error)}
     running = _StoppedIn()
     instruments = [running.instrument()]
     if "ir" in question:
@@ -348,20 +367,19 @@ def _answer(question, pipeline, target):
             if name:
                 mod = _pipeline(name)(mod)
             ex = tvm.compile(mod, target=target)
-        if "arguments" not in question:
+        if arguments is None:
             return {"fault": False}
         running.name = ""
-        device = tvm.device(target.split()[0] if not target.startswith("llvm") else "cpu")
-        vm = relax.VirtualMachine(ex, device)
-        archive = np.load(question["inputs"])
-        result = vm[question["function"]](*[_argument(a, archive, device) for a in question["arguments"]])
+        result = relax.VirtualMachine(ex, device)[question["function"]](*arguments)
     except Exception as error:  # whatever TVM raises is the answer
-        lines = [line for line in str(error).splitlines() if line.strip()] or [""]
-        answer = {"failed": "%s: %s" % (type(error).__name__, lines[-1].strip())}
+        answer = {"failed": _line_of(error)}
         if running.name:
             answer["pass"] = running.name
         return answer
-    np.savez(question["outputs"], **{str(i): leaf for i, leaf in enumerate(_leaves(result, []))})
+    try:
+        np.savez(question["outputs"], **{str(i): leaf for i, leaf in enumerate(_leaves(result, []))})
+    except Exception as error:
+        return {"refused": "its result cannot be written: " + _line_of(error)}
     return {"outputs": question["outputs"]}
 
 

@@ -1,7 +1,7 @@
 // Comparisons and bisections in machine-readable form.
-#include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "repro/json_number.h"
 #include "rldb/ir/printer.h"
 #include "rldb/repro/against.h"
 #include "rldb/repro/bisect.h"
@@ -13,9 +13,6 @@ namespace {
 
 using nlohmann::json;
 
-// JSON has no NaN and no infinity.
-json number(double x) { return std::isfinite(x) ? json(x) : json(std::isnan(x) ? "nan" : x > 0 ? "inf" : "-inf"); }
-
 json of(const TriedInputs& t) {
   return {{"dims", t.dims}, {"numbers", t.numbers}, {"seeds", t.seeds}, {"inputs", t.inputs}, {"weights", t.weights}};
 }
@@ -24,12 +21,12 @@ json of(const TensorDifference& d) {
   if (!d.kind.empty()) return {{"path", d.path}, {"kind", d.kind}};
   return {{"path", d.path},
           {"index", d.first},
-          {"first", number(d.a)},
-          {"second", number(d.b)},
+          {"first", json_number(d.a)},
+          {"second", json_number(d.b)},
           {"different", d.different},
           {"total", d.total},
-          {"max_abs", number(d.max_abs)},
-          {"max_rel", number(d.max_rel)},
+          {"max_abs", json_number(d.max_abs)},
+          {"max_rel", json_number(d.max_rel)},
           {"max_ulp", d.max_ulp},
           {"nan", {d.nan_a, d.nan_b}},
           {"infinite", {d.inf_a, d.inf_b}},
@@ -45,7 +42,7 @@ json of(const FirstDifference& d) {
                       {"operand", in.operand},
                       {"instead_of", in.instead_of},
                       {"agrees", in.agrees},
-                      {"rounded", in.rounded ? number(*in.rounded) : json()},
+                      {"rounded", in.rounded ? json_number(*in.rounded) : json()},
                       {"overwritten", in.overwritten},
                       {"shared", in.shared},
                       {"writer", in.writer},
@@ -78,7 +75,7 @@ json of(const Shadow& s) {
                         : s.verdict == Verdict::FirstIsOff  ? "first is off"
                         : s.verdict == Verdict::SecondIsOff ? "second is off"
                                                             : "cannot tell";
-  return {{"verdict", verdict}, {"why", s.why}, {"errors", {number(s.error_a), number(s.error_b)}}};
+  return {{"verdict", verdict}, {"why", s.why}, {"errors", {json_number(s.error_a), json_number(s.error_b)}}};
 }
 
 json of(const Comparison& c) {

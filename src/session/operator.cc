@@ -10,6 +10,7 @@
 #include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"
 #include "rldb/runtime/by_host.h"
+#include "rldb/runtime/copy.h"
 #include "rldb/support/cancel.h"
 #include "session/engines.h"
 
@@ -83,6 +84,8 @@ class Spelling {
 Result<Value> Session::call_operator(PackedArgs args) {
   if (args.empty() || !args[0].is(ValueKind::String))
     return runtime::fail(ErrorKind::TypeMismatch, fmt::format("{} needs an operator's text", builtin::CallOperator));
+  if (const std::string differ = runtime::devices_differ(args.subspan(1)); !differ.empty())
+    return runtime::fail(ErrorKind::TypeMismatch, fmt::format("`{}`: {}", builtin::CallOperator, differ));
   return runtime::by_host(builtin::CallOperator, args.subspan(1), [&](PackedArgs given) -> Result<Value> {
     Spelling spelling;
     RLDB_TRY(const std::string text, spelling.text(args[0].as_string(), given));

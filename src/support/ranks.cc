@@ -94,6 +94,8 @@ Ranks::Ranks(std::unique_ptr<Library> library) : library_(std::move(library)) {
   library_->size(library_->world, &size_);
 }
 
+bool Ranks::is_in_job() { return number_in(kSize) > 1 && !is_started_by_rank(); }
+
 std::unique_ptr<Ranks> Ranks::join(std::string& why) {
   if (is_started_by_rank()) return nullptr;
   for (const char* other : kOthers)

@@ -3,7 +3,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
+#include <string_view>
+#include <unordered_set>
 
+#include "rldb/runtime/object_value.h"
+#include "rldb/runtime/shared_memory.h"
+#include "rldb/vm/machine.h"
 #include "vm/link.h"
 
 namespace rldb::vm {
@@ -26,11 +32,41 @@ bool shares_storage(const Value& v, PackedArgs args) {
   return false;
 }
 
+// A tuple or a map may hold state that the call changes (a key-value cache). The machine's snapshots contain it, and
+// repeating the call changes it again.
+bool has_state(const Value& v) { return v.is(ValueKind::Tuple) || runtime::object_in<runtime::MapValue>(v) != nullptr; }
+
+// Memory that a call is not given, and whose address foreign code has.
+struct Kept {
+  ValuePath path;
+  Ref<runtime::Storage> memory;
+  std::size_t hash = 0;
+};
+
+std::size_t hash_of(const runtime::Storage& s) {
+  return std::hash<std::string_view>()({reinterpret_cast<const char*>(s.peek()), s.size()});
+}
+
+std::vector<Kept> kept_elsewhere(const Machine* m, PackedArgs args) {
+  std::vector<Kept> kept;
+  if (!m || !runtime::any_pinned()) return kept;
+  std::unordered_set<const runtime::Storage*> seen;
+  std::vector<std::size_t> fields;
+  for (const Value& a : args)
+    each_memory(a, fields, [&](const Value& holder) { seen.insert(memory_of(holder).get()); });
+  each_memory(*m, [&](const ValuePath& path, const Value& holder) {
+    const Ref<runtime::Storage> memory = memory_of(holder);
+    if (!seen.insert(memory.get()).second || !runtime::is_pinned(*memory)) return;
+    kept.push_back({path, memory, hash_of(*memory)});
+  });
+  return kept;
+}
+
 // Whether the result is the call's only effect: no argument can have changed.
 bool is_number(const Value& result, PackedArgs args) {
   if (!ScalarLog::holds(result)) return false;
   for (const Value& a : args)
-    if (a.is(ValueKind::Tensor) || a.is(ValueKind::Tuple)) return false;
+    if (a.is(ValueKind::Tensor) || has_state(a)) return false;
   return true;
 }
 
@@ -51,10 +87,26 @@ const CallLog::Entry* CallLog::find(std::uint64_t time) const {
 }
 
 Result<Value> CallLog::call(const Program& program, std::uint64_t time, const runtime::Function& function,
-                            PackedArgs args) {
-  if (time < end_) return call_again(program, time, function, args);
+                            PackedArgs args, const Machine* machine) {
+  auto result =
+      time < end_ ? call_again(program, time, function, args) : call_really(program, time, function, args, machine);
+  if (result.ok() && machine) RLDB_TRY_VOID(write_elsewhere(time, *machine));
+  return result;
+}
+
+Result<Value> CallLog::call_really(const Program& program, std::uint64_t time, const runtime::Function& function,
+                                   PackedArgs args, const Machine* machine) {
+  const std::vector<Kept> kept = kept_elsewhere(machine, args);
   Result<Value> result = function.native(args);
   if (!result.ok()) return result;
+  std::vector<Elsewhere> changed;
+  const runtime::ForHistory of_history;
+  for (const Kept& k : kept) {
+    if (hash_of(*k.memory) == k.hash) continue;
+    RLDB_TRY(Ref<runtime::Storage> bytes, k.memory->clone());
+    changed.push_back({k.path, std::move(bytes)});
+  }
+  note_elsewhere(time, std::move(changed));
   if (is_number(*result, args) && bytes() < limit_) {
     scalars_.add(time, *result);
     end_ = time + 1;
@@ -90,9 +142,6 @@ bool CallLog::keep(const Program& program, std::uint64_t time, const Value& resu
     ++not_kept_;
     return false;
   };
-  // A tuple may hold state that the call changes (a key-value cache). The machine's snapshots contain it, and
-  // repeating the call changes it again.
-  const auto has_state = [](const Value& v) { return v.is(ValueKind::Tuple); };
   if (std::any_of(args.begin(), args.end(), has_state)) return not_kept();
   for (std::size_t i = 0; i < args.size(); ++i) {
     if (result.object() && args[i].object() == result.object()) entry.argument = std::int32_t(i);
@@ -101,6 +150,7 @@ bool CallLog::keep(const Program& program, std::uint64_t time, const Value& resu
   if (entry.argument < 0) bytes += bytes_of(result);
   if ((entry.argument < 0 && shares_storage(result, args)) || this->bytes() > limit_ || bytes > limit_ - this->bytes())
     return not_kept();
+  const runtime::ForHistory of_history;
   for (std::size_t i = 0; i < args.size(); ++i) {
     if (!args[i].is(ValueKind::Tensor)) continue;
     auto copy = copy_value(program, args[i]);
@@ -118,9 +168,37 @@ bool CallLog::keep(const Program& program, std::uint64_t time, const Value& resu
   return true;
 }
 
+// The first time that it is made is what counts, also for a call that is made again.
+void CallLog::note_elsewhere(std::uint64_t time, std::vector<Elsewhere> changed) {
+  if (changed.empty() || elsewhere_.contains(time)) return;
+  for (const Elsewhere& e : changed) bytes_ += e.bytes->size();
+  elsewhere_.emplace(time, std::move(changed));
+}
+
+Result<support::Unit> CallLog::write_elsewhere(std::uint64_t time, const Machine& m) const {
+  const auto known = elsewhere_.find(time);
+  if (known == elsewhere_.end()) return support::Unit{};
+  for (const Elsewhere& e : known->second) {
+    const Ref<runtime::Storage> to = memory_of(value_at(m, e.path));
+    if (!to || to->size() != e.bytes->size()) continue;
+    RLDB_TRY_VOID(runtime::own(*to));
+    if (to->size() > 0) std::memcpy(to->data(), e.bytes->peek(), to->size());
+  }
+  return support::Unit{};
+}
+
+std::vector<ValuePath> CallLog::changed_elsewhere(std::uint64_t time) const {
+  std::vector<ValuePath> paths;
+  if (const auto known = elsewhere_.find(time); known != elsewhere_.end())
+    for (const Elsewhere& e : known->second) paths.push_back(e.path);
+  return paths;
+}
+
 void CallLog::forget_from(std::uint64_t time) {
   end_ = std::min(end_, time);
   scalars_.forget_from(time);
+  for (auto at = elsewhere_.lower_bound(time); at != elsewhere_.end(); at = elsewhere_.erase(at))
+    for (const Elsewhere& e : at->second) bytes_ -= e.bytes->size();
   while (!entries_.empty() && entries_.back().time >= time) {
     const Entry& e = entries_.back();
     bytes_ -= sizeof(Entry) + (e.argument < 0 ? bytes_of(e.value) : 0);

@@ -111,7 +111,7 @@ class Interpreter {
   static bool may_be_shared(PackedArgs args) {
     for (const Value& v : args) {
       if (v.is(runtime::ValueKind::Tensor) && v.as_tensor().storage()->owner()) return true;
-      if (v.is(runtime::ValueKind::Tuple)) return true;
+      if (v.is(runtime::ValueKind::Tuple) || v.is(runtime::ValueKind::Object)) return true;
     }
     return false;
   }

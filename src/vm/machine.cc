@@ -100,7 +100,7 @@ Result<Value> Interpreter::call_packed(const runtime::PackedInfo& packed, Packed
                                      support::counted(std::size_t(packed.arity), "argument"), args.size()));
   RLDB_TRY_VOID(runtime::check_devices(packed, args));
   time_of_call = m_.instructions_;
-  if (m_.log_) return m_.log_->call(*m_.program_, m_.instructions_, *packed.function, args);
+  if (m_.log_) return m_.log_->call(*m_.program_, m_.instructions_, *packed.function, args, &m_);
   return packed.function->native(args);
 }
 

@@ -6,6 +6,7 @@
 #include <limits>
 #include <unordered_map>
 
+#include "rldb/runtime/object_value.h"
 #include "rldb/runtime/shared_memory.h"
 #include "rldb/vm/instruction_set.h"
 #include "rldb/vm/partial_snapshot.h"
@@ -31,7 +32,9 @@ class Copier {
 #define RLDB_VALUE_PLAIN(Kind, ...) case ValueKind::Kind:
 #include "rldb/runtime/value_kind.def"
       case ValueKind::Shape:
+        return v;
       case ValueKind::Object:
+        if (runtime::object_in<runtime::MapValue>(v)) break;
         return v;
       case ValueKind::Storage: {
         RLDB_TRY(Ref<runtime::Storage> s, copy_storage(v.storage_ref()));
@@ -64,6 +67,7 @@ class Copier {
       }
       return made;
     }
+    if (const auto* map = runtime::object_in<runtime::MapValue>(v)) return copy_map(v, *map, depth);
     const runtime::Function& f = v.as_function();
     if (f.captured.empty()) return v;
     Ref<runtime::Function> closure = make_closure(f, {});
@@ -74,6 +78,16 @@ class Copier {
       closure->captured.push_back(std::move(part));
     }
     return made;
+  }
+
+  // It is immutable, so that it cannot be a part of itself; the tensors in it are not.
+  Result<Value> copy_map(const Value& v, const runtime::MapValue& map, int depth) {
+    std::vector<std::pair<Value, Value>> items;
+    for (const auto& [key, item] : map.items) {
+      RLDB_TRY(Value made, copy(item, depth + 1));
+      items.emplace_back(key, std::move(made));
+    }
+    return known(v, Value::of_object(support::make_ref<runtime::MapValue>(std::move(items))));
   }
 
   Value known(const Value& v, Value made) { return made_.emplace(v.object(), std::move(made)).first->second; }
@@ -107,6 +121,8 @@ class Sizer {
       for (const Value& f : v.as_tuple().fields) add(f, depth + 1);
     if (v.is(ValueKind::Function) && fresh(v.object()))
       for (const Value& c : v.as_function().captured) add(c, depth + 1);
+    if (const auto* map = runtime::object_in<runtime::MapValue>(v); map && fresh(v.object()))
+      for (const auto& [key, item] : map->items) add(item, depth + 1);
   }
   std::size_t copied() const { return copied_; }
   std::vector<SharedBlock> take_blocks() { return std::move(blocks_); }

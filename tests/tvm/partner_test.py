@@ -9,6 +9,9 @@ import sys
 import unittest
 from pathlib import Path
 
+import numpy as np
+import rldb_tvm
+
 RLDB = os.environ["RLDB"]
 FOLDER = Path(os.environ["FOLDER"])
 SERVE = "%s python/rldb_tvm.py --serve --pipeline LegalizeOps" % sys.executable
@@ -166,6 +169,27 @@ class PartnerTest(unittest.TestCase):
             made = run("fuzz", "--against=" + command, "--programs=1")
             self.assertEqual(made.returncode, 2, made.stderr)
             self.assertIn(why, made.stderr)
+
+    def test_arguments_that_json_lacks(self):
+        for text, form in (("inf", {"float": "inf"}), ("-inf", {"float": "-inf"}), ("nan", {"float": "nan"}), ("1.5", 1.5)):
+            (FOLDER / "m.py").write_text(MODULE.replace('"float32"))', '"float32"), y: R.Prim("float32"))', 1))
+            check = "answer['fault'] = q.get('arguments', [0, %r])[1] != %r" % (form, form)
+            made, _ = self.reduce(self.wrong(check), "--input=y=" + text)
+            self.assertIn("the program shows no symptom", made.stderr)
+
+    def test_arguments_read(self):
+        read = lambda value: rldb_tvm._argument(value, None, None)
+        self.assertEqual(read({"tuple": [{"float": "-inf"}, 2, True, "a", None]}), [float("-inf"), 2, True, "a", None])
+        self.assertTrue(np.isnan(read([{"float": "nan"}])[0]))
+        with self.assertRaisesRegex(ValueError, "without a value"):
+            read({"object": "Module"})
+
+    def test_argument_that_the_glue_cannot_read(self):
+        (FOLDER / "m.py").write_text(MODULE.replace("float32", "bfloat16"))
+        (FOLDER / "ml_dtypes.py").write_text("raise ModuleNotFoundError('no ml_dtypes')")
+        made, _ = self.reduce(SERVE, PYTHONPATH="%s:%s" % (FOLDER, os.environ["PYTHONPATH"]))
+        self.assertEqual(made.returncode, 125, made.stderr)
+        self.assertIn("the partner refuses it: ", made.stderr)
 
     def test_memory(self):
         made, _ = self.reduce(self.wrong("bytearray(1 << 30)"), "--partner-memory=256M")

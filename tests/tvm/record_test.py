@@ -49,6 +49,13 @@ class Module:
         return x
 """
 
+TWICE = """@R.function(private=True)
+    def twice(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+        n = T.int64()
+        return R.add(x, x)
+
+"""
+
 
 def program(wrong):
     """Calls as TVM's machine makes them; `wrong` is the name of a kernel with a wrong result."""
@@ -123,6 +130,33 @@ class Record(unittest.TestCase):
         found = json.loads(text)
         self.assertEqual((code, found["verdict"], found["first"]["name"], found["first"]["argument"]), (1, "differs", "narrow", 1))
         self.assertEqual((found["first"]["recorded"], found["first"]["ours"]), (1, 0))
+
+    def test_function_of_the_module(self):
+        for off, code in ((0, 0), (1, 1)):
+            with self.subTest(off=off):
+                self.assertEqual(self.nested(off)[0], code, self.nested(off)[1])
+        self.assertTrue(self.nested(1)[1].startswith("call 0, `twice`"), self.nested(1)[1])
+
+    def nested(self, off):
+        """The function `twice` of the module, whose own result is wrong by `off` where its kernel's is right."""
+        text = MODULE.replace("@R.function", TWICE + "    @R.function")
+
+        def run(vm, function, args):
+            def twice(x):
+                sum = tvm.runtime.tensor(x.array.copy())
+                vm.call("add_in_place", lambda a, b: np.add(a.array, b.array, out=a.array), sum, x)
+                return tvm.runtime.tensor(sum.array + off)
+
+            return vm.call("twice", twice, args[0])
+
+        tvm.program = run
+        vm = tvm.relax.VirtualMachine(tvm.compile(tvm.script.from_source(text), "llvm"), tvm.cpu())
+        with rldb_tvm.record(vm, FOLDER / "nested"):
+            vm["main"](tvm.runtime.tensor(np.arange(6, dtype="float32")))
+        (FOLDER / "module.py").write_text(text)
+        line = [RLDB, "compare", FOLDER / "module.py", "--recorded", FOLDER / "nested"]
+        done = subprocess.run(line, capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout + done.stderr
 
     def test_options_without_use(self):
         for option in ("--shadow", "--input=x=ones", "--other-engine=vm"):

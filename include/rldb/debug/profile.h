@@ -117,7 +117,7 @@ struct Profile {
   std::vector<MemoryPoint> memory;
   std::uint64_t peak_bytes = 0, peak_at_ns = 0;
   int peak_binding = -1;
-  std::uint64_t arguments_bytes = 0;  // held before the run, of the whole process
+  std::uint64_t arguments_bytes = 0;  // of the arguments
   PeakRates peaks;
   std::vector<runtime::DeviceUse> traffic;      // of devices other than the host, with the copies of the arguments
   std::vector<DeviceCosts> devices;             // what if they cost this

@@ -42,8 +42,23 @@ class Pinned {
   std::vector<Ref<Storage>> storages_;
 };
 
+// While one lives, what this thread allocates is a debugger's: it does not count as memory that the program uses on a
+// device.
+class ForHistory {
+ public:
+  ForHistory();
+  ~ForHistory();
+  ForHistory(const ForHistory&) = delete;
+  ForHistory& operator=(const ForHistory&) = delete;
+
+ private:
+  bool before_;
+};
+
 // Whether somebody has the address of its memory, so that a device may not keep its bytes.
 bool is_pinned(const Storage& s);
+// False: nobody has that of any memory.
+bool any_pinned();
 
 // Nanoseconds that this thread has spent in `own`.
 std::uint64_t owning_time();

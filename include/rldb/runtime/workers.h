@@ -36,6 +36,8 @@ void set_workers(Workers* group);
 
 // Whether a collective involves only its worker's group. Judged by its arguments.
 bool is_in_group(Collective what, PackedArgs args);
+// How an all-reduce combines its operands: "sum", "max"; empty for other collectives.
+std::string_view reduction_of(Collective what, PackedArgs args);
 // Computes the result of a collective for the worker at place `id` of the participants, in the last of its arguments.
 // `inputs` are the first arguments of all of them; for Receive, the message sent.
 Result<Value> run_collective(Collective what, std::span<const Value> inputs, std::size_t id, PackedArgs args);

@@ -70,6 +70,7 @@ class Group : public runtime::Workers {
   bool advance(std::vector<Member>& members, Diagnostics& out);
   bool meet_some(std::vector<Member>& members, Diagnostics& out);
   std::optional<bool> meet_one(std::vector<Member>& members, std::size_t rank, Diagnostics& out);
+  static bool same_reduction(const std::vector<Member>& members, const std::vector<std::size_t>& all, Diagnostics& out);
   std::vector<std::size_t> participants(const Member& m, std::size_t rank) const;
   std::optional<std::size_t> peer_of(const Member& m, std::size_t rank) const;
   bool take_part(Member& m, std::size_t rank, Meeting meeting, Diagnostics& out);

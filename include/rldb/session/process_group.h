@@ -51,6 +51,10 @@ class ProcessGroup : public runtime::Workers {
   // Waits until the run of each rank is over. False: one failed.
   bool wait_for_others();
 
+  // After that: those that found the failure may each have left it to another to tell why. Then the first of them
+  // does, and the rest wait for that.
+  void tell(const std::function<void(const Diagnostics&)>& report);
+
   // Texts of all ranks at rank 0, in their order; elsewhere nothing.
   std::vector<std::string> gather(const std::string& text);
 
@@ -99,6 +103,7 @@ class ProcessGroup : public runtime::Workers {
   };
   struct Contribution {
     runtime::Collective what{};
+    std::string reduction;  // of an all-reduce
     runtime::Value value;
   };
   // A rank, whether the collective is of all ranks, and how many of those came before it.
@@ -150,6 +155,8 @@ class ProcessGroup : public runtime::Workers {
   int together_ = 0;
   const vm::Machine* machine_ = nullptr;  // while it runs here
   bool told_elsewhere_ = false;           // another rank tells why the run failed
+  bool told_ = false;                     // one has, or is about to before it ends
+  Diagnostics untold_;                    // why it failed here, while another is to tell
   std::vector<std::uint64_t> seen_;       // of the board, since when nobody has gone on
   double seen_at_ = 0;
 };

@@ -23,6 +23,8 @@ class Ranks {
   // The job that this process belongs to. Null: it runs alone; or, if `why` is not empty, it is one of several and
   // cannot talk to the others, so that each would do all the work.
   static std::unique_ptr<Ranks> join(std::string& why);
+  // Whether this process is one of several that `mpirun` has started, before it joins them.
+  static bool is_in_job();
   ~Ranks();
   Ranks(const Ranks&) = delete;
   Ranks& operator=(const Ranks&) = delete;

@@ -49,16 +49,22 @@ static int named(const char* name, uint64_t size, DLDataType* type) {
   return rldb_aot_parse_dtype(name, size, type) && has_own_name(*type);
 }
 
-static const char* parse(const char* header, DLDataType* type, int64_t* rank, int64_t* shape) {
+/* How elements lie in a file. */
+typedef struct {
+  int column_major, big_endian;
+} Layout;
+
+static const char* parse(const char* header, DLDataType* type, int64_t* rank, int64_t* shape, Layout* layout) {
   const char* descr = value_of(header, "descr");
   const char* order = value_of(header, "fortran_order");
   const char* dims = value_of(header, "shape");
   if (!descr || !order || !dims || descr[0] != '\'' || dims[0] != '(') return "its header cannot be read";
-  if (strncmp(order, "False", 5) != 0) return "it is in column-major order";
+  layout->column_major = strncmp(order, "True", 4) == 0;
+  layout->big_endian = descr[1] == '>';
   const char* end_of_name = strchr(descr + 1, '\'');
   if (!end_of_name) return "its header cannot be read";
   if (named(descr + 1, (uint64_t)(end_of_name - descr - 1), type)) return parse_shape(dims + 1, rank, shape);
-  if (descr[1] != '<' && descr[1] != '|') return "its numbers are not little-endian";
+  if (descr[1] != '<' && descr[1] != '>' && descr[1] != '|') return "its byte order is not known";
   int found = -1;
   for (int i = 0; i < kTypeCount; ++i)
     if (strncmp(descr + 2, kTypes[i].name, 2) == 0 && descr[4] == '\'') found = i;
@@ -83,10 +89,52 @@ static const char* read_header(FILE* f, char** header) {
   return fread(*header, 1, size, f) == size ? NULL : "it is cut short";
 }
 
+static void reverse_bytes(uint8_t* data, uint64_t bytes, uint64_t width) {
+  for (uint8_t* element = data; element < data + bytes; element += width)
+    for (uint64_t i = 0; i < width / 2; ++i) {
+      const uint8_t first = element[i];
+      element[i] = element[width - 1 - i];
+      element[width - 1 - i] = first;
+    }
+}
+
+static void copy_row_major(const uint8_t* from, uint8_t* to, uint64_t bytes, uint64_t width, int64_t rank,
+                           const int64_t* shape) {
+  int64_t index[kMostRank] = {0};
+  uint64_t step[kMostRank], next = width, at = 0;
+  for (int64_t d = 0; d < rank; ++d) {
+    step[d] = next;
+    next *= (uint64_t)shape[d];
+  }
+  for (uint64_t done = 0; done < bytes; done += width) {
+    memcpy(to + done, from + at, width);
+    for (int64_t d = rank - 1; d >= 0; --d) {
+      at += step[d];
+      if (++index[d] < shape[d]) break;
+      at -= step[d] * (uint64_t)shape[d];
+      index[d] = 0;
+    }
+  }
+}
+
+/* Into the order of a tensor. */
+static const char* arrange(uint8_t* data, uint64_t bytes, uint64_t width, int64_t rank, const int64_t* shape,
+                           Layout layout) {
+  if (layout.big_endian) reverse_bytes(data, bytes, width);
+  if (!layout.column_major || rank < 2 || bytes == 0) return NULL;
+  uint8_t* copy = malloc(bytes);
+  if (!copy) return "there is no memory for it";
+  memcpy(copy, data, bytes);
+  copy_row_major(copy, data, bytes, width, rank, shape);
+  free(copy);
+  return NULL;
+}
+
 static const char* read_data(FILE* f, const char* header, const DLDataType* wanted, Any* result) {
   DLDataType type;
   int64_t rank = 0, shape[kMostRank];
-  const char* why = parse(header, &type, &rank, shape);
+  Layout layout = {0, 0};
+  const char* why = parse(header, &type, &rank, shape, &layout);
   if (why) return why;
   uint64_t bytes = 0;
   if (!rldb_aot_bytes(rank, shape, element_bytes(type), &bytes)) return "its shape is too large";
@@ -98,9 +146,11 @@ static const char* read_data(FILE* f, const char* header, const DLDataType* want
   fseek(f, begin, SEEK_SET);
   const int raw = type.code == 1 && wanted && wanted->bits == type.bits && wanted->code >= 4 && wanted->code != 6;
   if (rldb_aot_tensor(rank, shape, raw ? *wanted : type, result) != kSucceeded) return "there is no memory for it";
-  if (fread(data_of(tensor_of(result)), 1, bytes, f) == bytes) return NULL;
-  rldb_aot_release(result);
-  return "it cannot be read";
+  uint8_t* data = data_of(tensor_of(result));
+  why = fread(data, 1, bytes, f) == bytes ? arrange(data, bytes, element_bytes(type), rank, shape, layout)
+                                          : "it cannot be read";
+  if (why) rldb_aot_release(result);
+  return why;
 }
 
 const char* npy_read(const char* path, const DLDataType* wanted, Any* result) {

@@ -416,6 +416,14 @@ Arg FunctionCompiler::emit_call(std::string_view callee, std::vector<Arg> args, 
 }
 
 void FunctionCompiler::emit_call_to(std::string_view callee, std::vector<Arg> args, RegName dst, FunctionKind kind) {
+  // By name a function of the module can be given any number of arguments. Then the call fails when it is made, as in
+  // TVM, and not the executable, whose direct calls are right.
+  const auto* own = as<Function>(module_->find(callee));
+  if (own && own->params.size() != args.size()) {
+    args.insert(args.begin(), {Arg::vm(), Arg::function(builder_.function(callee, FunctionKind::Bytecode))});
+    callee = builtin::InvokeClosure;
+    kind = FunctionKind::Packed;
+  }
   VirtualInstruction i;
   i.op = Opcode::Call;
   i.callee = callee;

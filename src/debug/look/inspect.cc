@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "debug/impl.h"
+#include "debug/look/code_heap.h"
 #include "debug/look/function_tables.h"
 #include "debug/look/planned.h"
 #include "debug/look/script_call.h"
@@ -205,7 +206,7 @@ Debugger::LocalsPage Debugger::locals_page(int frame, std::optional<std::size_t>
 std::vector<SlotInfo> Debugger::Impl::heap(const vm::Machine& m, const CodeMap& map, std::size_t frame) const {
   const vm::Frame& f = m.frames()[frame];
   const bytecode::FunctionDebug* debug = map.executable().debug.function(f.function);
-  if (!debug) return {};
+  if (!debug || debug->heap_register < 0) return slots_by_code(m, frame);
   const auto values = m.shape_heap(frame);
   std::vector<SlotInfo> slots;
   for (std::size_t i = 0; i < debug->slots.size(); ++i)

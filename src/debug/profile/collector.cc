@@ -46,7 +46,6 @@ void Collector::begin_run() {
   if (profile_.tree.empty()) {
     profile_.tree.emplace_back();
     active_.push_back(0);
-    profile_.arguments_bytes = runtime::memory_in_use();
   }
   base_bytes_ = runtime::memory_in_use();
   own_bytes_ = 0;

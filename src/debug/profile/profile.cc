@@ -2,6 +2,7 @@
 #include "rldb/debug/profile.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "debug/profile/eval_observer.h"
 #include "debug/profile/machine_observer.h"
@@ -40,6 +41,9 @@ class Recording {
     profile.rank = rank;
     profile.peaks = request.peaks;
     profile.devices = request.devices;
+    held_ = runtime::device_uses();
+    std::unordered_set<const runtime::Storage*> seen;
+    for (const Value& v : request.arguments[rank]) take_argument(v, seen);
   }
 
   void observe(const Build& build) {
@@ -79,6 +83,9 @@ class Recording {
       if (profile.tree[i].parent == 0)
         profile.tree[0].self_ns -= std::min(profile.tree[0].self_ns, profile.tree[i].total_ns);
     profile.traffic = runtime::device_uses();
+    for (runtime::DeviceUse& use : profile.traffic)
+      for (const runtime::DeviceUse& held : held_)
+        if (held.device == use.device) use.peak -= std::min(use.peak, held.bytes);
     profile.overhead_ns = std::uint64_t(cost_of_observing() * double(profile.calls));
     return std::move(profile);
   }
@@ -92,9 +99,22 @@ class Recording {
   std::unique_ptr<vm::Hook> hook;
 
  private:
+  // An argument's memory belongs to the run, wherever it is.
+  void take_argument(const Value& v, std::unordered_set<const runtime::Storage*>& seen) {
+    if (v.is(runtime::ValueKind::Tuple))
+      for (const Value& field : v.as_tuple().fields) take_argument(field, seen);
+    if (!v.is(runtime::ValueKind::Tensor)) return;
+    const runtime::Storage& s = *v.as_tensor().storage();
+    if (!seen.insert(&s).second) return;
+    profile.arguments_bytes += s.size();
+    for (runtime::DeviceUse& held : held_)
+      if (held.device == s.device()) held.bytes -= std::min(held.bytes, s.size());
+  }
+
   session::Session& session_;
   std::string function_;
   Build build_;
+  std::vector<runtime::DeviceUse> held_;  // before the run, by others
 };
 
 // The primitives of the Relay VM are compiled for the dims of their first calls. They have no effects.

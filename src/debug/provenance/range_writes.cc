@@ -116,6 +116,9 @@ std::vector<RangeWrite> CallWrites::of(const CallMoment& call, const Storage* me
   const bool given = std::any_of(call.args.begin(), call.args.end(), hit) && writers_.may_write(call, range);
   const bool made =
       returned && std::none_of(call.args.begin(), call.args.end(), [&](const Touch& t) { return t.memory == memory; });
+  const bool elsewhere = std::any_of(call.elsewhere.begin(), call.elsewhere.end(),
+                                     [&](const CallMoment::Elsewhere& e) { return hit(e.touch); });
+  if (elsewhere) return changed_elsewhere(call, memory);
   if (!given && !made) return {};
   if (run_.is_kernel_call(call.pc))
     if (auto rows = kernel(call, memory)) return *std::move(rows);
@@ -238,6 +241,13 @@ std::vector<RangeWrite> CallWrites::cleared(const CallMoment& call, const Storag
   return {std::move(row)};
 }
 
+// The first and the last of the bytes asked about that differ.
+void CallWrites::note_changed(const std::byte* from, const std::byte* to, const Touch& t, RangeWrite& row) const {
+  for (const auto& [begin, end] : ranges_.parts)
+    for (std::int64_t b = std::max(begin, t.begin); b < std::min(end, t.end); ++b)
+      if (from[b] != to[b]) row.begin = row.begin < 0 ? b : std::min(row.begin, b), row.end = std::max(row.end, b + 1);
+}
+
 // A builtin, a packed function, a kernel without its TensorIR: the bytes that it changed, and memory that it returned.
 std::vector<RangeWrite> CallWrites::other(const CallMoment& call, const Storage* memory) {
   std::vector<RangeWrite> rows;
@@ -262,9 +272,7 @@ std::vector<RangeWrite> CallWrites::other(const CallMoment& call, const Storage*
     const auto* from = old.as_tensor().storage()->peek();
     const auto* to = now.as_tensor().storage()->peek();
     row.begin = -1;
-    for (const auto& [begin, end] : ranges_.parts)
-      for (std::int64_t b = std::max(begin, t.begin); b < std::min(end, t.end); ++b)
-        if (from[b] != to[b]) row.begin = row.begin < 0 ? b : row.begin, row.end = b + 1;
+    note_changed(from, to, t, row);
     if (row.begin < 0) {
       row.begin = std::max(ranges_.begin(), t.begin);
       row.end = std::min(ranges_.end(), t.end);
@@ -277,6 +285,25 @@ std::vector<RangeWrite> CallWrites::other(const CallMoment& call, const Storage*
     break;
   }
   return rows;
+}
+
+// Memory that a plugin had kept.
+std::vector<RangeWrite> CallWrites::changed_elsewhere(const CallMoment& call, const Storage* memory) {
+  const auto before = moments_.at(call.time, true);
+  const auto after = before ? moments_.at(call.time + 1, true) : nullptr;
+  if (!after) return {};
+  RangeWrite row = row_of(call);
+  row.begin = -1;
+  for (const CallMoment::Elsewhere& e : call.elsewhere) {
+    const auto old = vm::memory_of(value_at(before->machine, e.path));
+    const auto now = vm::memory_of(value_at(after->machine, e.path));
+    if (e.touch.memory != memory || !old || !now) continue;
+    note_changed(old->peek(), now->peek(), e.touch, row);
+  }
+  if (row.begin < 0) return {};
+  row.name = "kept memory";
+  row.remark = "the bytes that it changed";
+  return {std::move(row)};
 }
 
 }  // namespace rldb::debug

@@ -32,6 +32,8 @@ class CallWrites {
   RangeWrite row_of(const CallMoment& call) const;
   std::optional<std::vector<RangeWrite>> kernel(const CallMoment& call, const runtime::Storage* memory);
   std::vector<RangeWrite> cleared(const CallMoment& call, const runtime::Storage* memory) const;
+  std::vector<RangeWrite> changed_elsewhere(const CallMoment& call, const runtime::Storage* memory);
+  void note_changed(const std::byte* from, const std::byte* to, const Touch& t, RangeWrite& row) const;
   std::vector<RangeWrite> other(const CallMoment& call, const runtime::Storage* memory);
   runtime::Result<support::Unit> collect(const ir::PrimFunc* f, const std::vector<runtime::Value>& args,
                                          const runtime::Tensor& t, std::vector<Group>& groups) const;

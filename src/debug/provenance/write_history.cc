@@ -7,6 +7,7 @@
 
 #include "debug/run/skim.h"
 #include "rldb/support/cancel.h"
+#include "rldb/vm/call_log.h"
 
 namespace rldb::debug {
 
@@ -20,40 +21,23 @@ using runtime::ValueKind;
 
 namespace {
 
-// Everything that a value reaches through tuples, with the way to it.
-void each_memory(const Value& v, std::vector<std::size_t>& fields,
-                 const std::function<void(const Storage*, std::int64_t, std::int64_t)>& f) {
-  if (v.is(ValueKind::Tensor)) {
-    const Tensor& t = v.as_tensor();
-    f(t.storage().get(), std::int64_t(t.byte_offset()), std::int64_t(t.byte_offset() + t.byte_size()));
-  } else if (v.is(ValueKind::Storage)) {
-    f(v.storage_ref().get(), 0, 0);
-  } else if (v.is(ValueKind::Tuple)) {
-    for (std::size_t i = 0; i < v.as_tuple().fields.size(); ++i) {
-      fields.push_back(i);
-      each_memory(v.as_tuple().fields[i], fields, f);
-      fields.pop_back();
-    }
-  }
-}
-
-template <class F>
-void each_register(const vm::Machine& m, F f) {
-  for (std::size_t frame = 0; frame < m.frames().size(); ++frame) {
-    const auto registers = m.registers(frame);
-    for (std::size_t r = 0; r < registers.size(); ++r) {
-      ValuePath path{frame, bytecode::RegName(r), {}};
-      each_memory(registers[r], path.fields, [&](const Storage* s, std::int64_t, std::int64_t) { f(path, s); });
-    }
-  }
-}
-
-bool same(const ValuePath& a, const ValuePath& b) {
-  return a.frame == b.frame && a.reg == b.reg && a.fields == b.fields;
+Touch touch_of(const Value& holder) {
+  if (!holder.is(ValueKind::Tensor)) return {vm::memory_of(holder).get(), 0, 0};
+  const Tensor& t = holder.as_tensor();
+  const auto begin = std::int64_t(t.byte_offset());
+  return {t.storage().get(), begin, begin + std::int64_t(t.byte_size())};
 }
 
 bool overlaps(const Touch& t, const MemoryRange& r) {
   return t.memory == r.memory && t.begin < r.end && r.begin < t.end;
+}
+
+bool concerns(const CallMoment& call, const MemoryRange& r) {
+  const auto touches = [&](const Touch& t) { return overlaps(t, r); };
+  return std::any_of(call.args.begin(), call.args.end(), touches) ||
+         std::any_of(call.results.begin(), call.results.end(), touches) ||
+         std::any_of(call.elsewhere.begin(), call.elsewhere.end(),
+                     [&](const CallMoment::Elsewhere& e) { return overlaps(e.touch, r); });
 }
 
 // Those given at the machine's time.
@@ -97,6 +81,10 @@ class Notes {
       if (const Value* v = m.read_register(call.frame, i.arg(a).reg()))
         for (const Touch& t : memory_in(*v, int(a))) call.args.push_back(t);
     }
+    if (const vm::CallLog* log = m.call_log())
+      for (ValuePath& path : log->changed_elsewhere(call.time))
+        if (const auto memory = vm::memory_of(value_at(m, path)))
+          call.elsewhere.push_back({{memory.get(), 0, std::int64_t(memory->size())}, std::move(path)});
     result_ = i.dst;
     calls_.push_back(std::move(call));
     open_ = true;
@@ -130,33 +118,22 @@ bool CommandMoment::overlaps(const MemoryRange& range) const {
 std::vector<Touch> memory_in(const Value& v, int arg) {
   std::vector<Touch> found;
   std::vector<std::size_t> fields;
-  each_memory(v, fields, [&](const Storage* s, std::int64_t begin, std::int64_t end) {
-    found.push_back({s, begin, end, arg, int(found.size())});
+  vm::each_memory(v, fields, [&](const Value& holder) {
+    Touch touch = touch_of(holder);
+    touch.arg = arg;
+    touch.part = int(found.size());
+    found.push_back(touch);
   });
   return found;
 }
 
 Value part_of(const Value& v, int part) {
-  if (!v.is(ValueKind::Tuple)) return part == 0 ? v : Value();
-  int left = part;
   Value found;
-  const std::function<void(const Value&)> look = [&](const Value& at) {
-    if (at.is(ValueKind::Tuple))
-      for (const Value& field : at.as_tuple().fields) look(field);
-    else if ((at.is(ValueKind::Tensor) || at.is(ValueKind::Storage)) && left-- == 0)
-      found = at;
-  };
-  look(v);
+  std::vector<std::size_t> fields;
+  vm::each_memory(v, fields, [&](const Value& holder) {
+    if (part-- == 0) found = holder;
+  });
   return found;
-}
-
-Value value_at(const vm::Machine& m, const ValuePath& path) {
-  const Value* v = m.read_register(path.frame, path.reg);
-  for (const std::size_t field : path.fields) {
-    if (!v || !v->is(ValueKind::Tuple) || field >= v->as_tuple().fields.size()) return Value();
-    v = &v->as_tuple().fields[field];
-  }
-  return v ? *v : Value();
 }
 
 bool WriteHistory::have(std::size_t interval) {
@@ -178,12 +155,16 @@ bool WriteHistory::have(std::size_t interval) {
     Notes notes(next.calls, next.entered);
     const auto begun = [&](const vm::Machine& m) {
       next.begin = m.instructions();
-      each_register(m, [&](const ValuePath& path, const Storage* s) { next.at_begin.try_emplace(s, path); });
+      vm::each_memory(m, [&](const ValuePath& path, const Value& holder) {
+        next.at_begin.try_emplace(vm::memory_of(holder).get(), path);
+      });
       if (next.begin == 0 && end > 0) add_commands(run_, m, next.commands);  // else the interval before has them
     };
     const auto ended = [&](const vm::Machine& m) {
       notes.finish(m);
-      each_register(m, [&](const ValuePath& path, const Storage* s) { next.at_end.emplace_back(path, s); });
+      vm::each_memory(m, [&](const ValuePath& path, const Value& holder) {
+        next.at_end.emplace_back(path, vm::memory_of(holder).get());
+      });
       add_commands(run_, m, next.commands);
     };
     // A call that a command left out was not made.
@@ -212,7 +193,7 @@ bool WriteHistory::have(std::size_t interval) {
 std::optional<MemoryRange> WriteHistory::now(const ValuePath& path, const Tensor& t) {
   if (!have(0)) return std::nullopt;
   for (const auto& [at, memory] : intervals_[0].at_end)
-    if (same(at, path))
+    if (at == path)
       return MemoryRange{0, memory, std::int64_t(t.byte_offset()), std::int64_t(t.byte_offset() + t.byte_size())};
   return std::nullopt;
 }
@@ -224,7 +205,7 @@ std::optional<std::size_t> WriteHistory::follow(MemoryRange& range) {
   const ValuePath path = way->second;
   if (!have(range.interval + 1)) return std::nullopt;
   for (const auto& [at, memory] : intervals_[range.interval + 1].at_end)
-    if (same(at, path)) {
+    if (at == path) {
       range.memory = memory;
       return ++range.interval;
     }
@@ -247,13 +228,11 @@ WriteHistory::End WriteHistory::before(MemoryRange& range, std::uint64_t time, c
     for (std::size_t i = calls.size(); i-- > 0;) {
       if (calls[i].time >= time) continue;
       if (given_after(calls[i].time)) return End::Command;
-      const auto touches = [&](const Touch& t) { return overlaps(t, range); };
       const bool given = std::any_of(calls[i].args.begin(), calls[i].args.end(),
                                      [&](const Touch& t) { return t.memory == range.memory; });
       const bool made = !given && std::any_of(calls[i].results.begin(), calls[i].results.end(),
                                               [&](const Touch& t) { return t.memory == range.memory; });
-      const bool concerned = std::any_of(calls[i].args.begin(), calls[i].args.end(), touches) ||
-                             std::any_of(calls[i].results.begin(), calls[i].results.end(), touches);
+      const bool concerned = concerns(calls[i], range);
       if (concerned && f(calls[i], range)) return End::Chosen;
       if (made) return End::Created;
     }
@@ -390,13 +369,13 @@ std::optional<ValuePath> WriteHistory::path_at_begin(std::size_t interval, const
 
 const Storage* WriteHistory::at_begin(std::size_t interval, const ValuePath& path) const {
   for (const auto& [memory, at] : intervals_[interval].at_begin)
-    if (same(at, path)) return memory;
+    if (at == path) return memory;
   return nullptr;
 }
 
 const Storage* WriteHistory::at_end(const ValuePath& path) const {
   for (const auto& [at, memory] : intervals_[0].at_end)
-    if (same(at, path)) return memory;
+    if (at == path) return memory;
   return nullptr;
 }
 
@@ -404,11 +383,8 @@ std::optional<ValuePath> WriteHistory::untouched(const MemoryRange& range, std::
                                                  const std::function<bool(const CallMoment&)>& may_write) const {
   if (range.interval != 0 || run_.changes().any_in(since, Run::kForever - 1)) return std::nullopt;
   for (const CallMoment& call : intervals_[0].calls) {
-    const auto given = [&](const Touch& t) { return overlaps(t, range); };
     if (call.time < since) continue;
-    const bool concerned = std::any_of(call.args.begin(), call.args.end(), given) ||
-                           std::any_of(call.results.begin(), call.results.end(), given);
-    if (concerned && may_write(call)) return std::nullopt;
+    if (concerns(call, range) && may_write(call)) return std::nullopt;
     // Other memory, at an address that was freed.
     const auto here = [&](const Touch& t) { return t.memory == range.memory; };
     if (std::none_of(call.args.begin(), call.args.end(), here) &&

@@ -15,15 +15,12 @@
 #include <vector>
 
 #include "debug/run/run.h"
+#include "rldb/vm/value_path.h"
 
 namespace rldb::debug {
 
-// A way to a value from a register: fields of tuples behind it.
-struct ValuePath {
-  std::size_t frame = 0;
-  bytecode::RegName reg = 0;
-  std::vector<std::size_t> fields;
-};
+using vm::value_at;
+using vm::ValuePath;
 
 // A tensor's or a storage's bytes, among the arguments or the results of a call.
 struct Touch {
@@ -38,6 +35,12 @@ struct CallMoment {
   std::size_t frame = 0;
   std::vector<Touch> args, results;
   std::uint64_t activation = 0;  // that makes it
+  // Memory that it changed without being given it: a plugin had kept it.
+  struct Elsewhere {
+    Touch touch;
+    ValuePath path;
+  };
+  std::vector<Elsewhere> elsewhere;
 };
 
 // A call of a function of the program. The memory that it is given is seen in the calls that the function makes.
@@ -144,7 +147,5 @@ class WriteHistory {
 std::vector<Touch> memory_in(const runtime::Value& v, int arg);
 // One of them: a tensor or a storage; null: there is none.
 runtime::Value part_of(const runtime::Value& v, int part);
-// Null: there is no such value.
-runtime::Value value_at(const vm::Machine& m, const ValuePath& path);
 
 }  // namespace rldb::debug

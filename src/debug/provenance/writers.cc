@@ -251,6 +251,9 @@ bool Writers::other_wrote(const CallMoment& call, const MemoryRange& range, Writ
     if (!cleared) follow_copy(range, w);
     return true;
   }
+  const auto kept = std::find_if(call.elsewhere.begin(), call.elsewhere.end(),
+                                 [&](const CallMoment::Elsewhere& e) { return overlaps_range(e.touch, range); });
+  if (kept != call.elsewhere.end()) return wrote_elsewhere(call, *kept, range, w);
   if (given == call.args.end() || (!w.is_kernel && leaves_arguments(run_, w.callee))) return false;
   w.before = moments_.at(call.time, true);
   if (!w.before) return not_known(w);
@@ -269,6 +272,18 @@ bool Writers::other_wrote(const CallMoment& call, const MemoryRange& range, Writ
   const bool entered = after->machine.frames().size() > before->machine.frames().size();
   unchanged = !changed && !returned && !entered;
   return changed;
+}
+
+// Memory that a plugin had kept.
+bool Writers::wrote_elsewhere(const CallMoment& call, const CallMoment::Elsewhere& kept, const MemoryRange& range,
+                              Writer& w) {
+  w.before = moments_.at(call.time, true);
+  const auto after = w.before ? moments_.at(call.time + 1, true) : nullptr;
+  if (!after) return not_known(w);
+  const auto old = vm::memory_of(value_at(w.before->machine, kept.path));
+  const auto now = vm::memory_of(value_at(after->machine, kept.path));
+  if (!old || !now) return not_known(w);
+  return std::memcmp(old->peek() + range.begin, now->peek() + range.begin, std::size_t(range.end - range.begin)) != 0;
 }
 
 // A call that may have written it, at a moment that cannot be made again: the search ends there, and says so.

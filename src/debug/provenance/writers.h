@@ -67,6 +67,7 @@ class Writers {
   bool wrote(const CallMoment& call, const MemoryRange& range, Writer& w, bool& unchanged);
   bool kernel_wrote(const CallMoment& call, const MemoryRange& range, Writer& w, bool& unchanged);
   bool kernel_wrote(const MemoryRange& range, Writer& w, bool whole, bool& settled);
+  bool wrote_elsewhere(const CallMoment& call, const CallMoment::Elsewhere& kept, const MemoryRange& range, Writer& w);
   bool other_wrote(const CallMoment& call, const MemoryRange& range, Writer& w, bool& unchanged);
   bool not_known(Writer& w) const;
   void follow_copy(const MemoryRange& range, Writer& w) const;

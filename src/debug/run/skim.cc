@@ -13,6 +13,7 @@
 #include "rldb/bytecode/builtin/value.h"
 #include "rldb/runtime/unused_contents.h"
 #include "rldb/support/take_cancel.h"
+#include "rldb/vm/call_log.h"
 #include "rldb/vm/instruction_set.h"
 #include "rldb/vm/partial_snapshot.h"
 
@@ -103,6 +104,9 @@ class SkimHook : public vm::Hook {
       case vm::TargetKind::Control:
         return builtin(m, call);
       case vm::TargetKind::Packed:
+        // What it writes elsewhere may not be copied.
+        if (m.call_log() && !m.call_log()->changed_elsewhere(m.instructions()).empty()) return refuse();
+        return whole(call.args);
       case vm::TargetKind::Unresolved:
         return whole(call.args);
     }

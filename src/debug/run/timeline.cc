@@ -5,6 +5,7 @@
 #include <chrono>
 #include <limits>
 
+#include "rldb/runtime/shared_memory.h"
 #include "rldb/support/memory.h"
 
 namespace rldb::debug {
@@ -49,6 +50,7 @@ bool Timeline::add(const vm::Machine& machine) {
   if (at != points_.end() && at->time == time) return true;
   const std::size_t bytes = machine.snapshot_bytes();
   if (bytes > limit_) return false;
+  const runtime::ForHistory of_history;
   auto copy = machine.snapshot();
   if (!copy.ok()) return false;  // no memory: keep only the existing history
   std::vector<vm::SharedBlock> blocks = vm::shared_blocks(*copy);

@@ -15,6 +15,7 @@
 #include "rldb/debug/facts.h"
 #include "rldb/expression/array.h"
 #include "rldb/ir/printer.h"
+#include "rldb/runtime/shared_memory.h"
 #include "rldb/support/text.h"
 
 namespace rldb::debug {
@@ -125,6 +126,7 @@ std::string storing_iteration(const Debugger::Impl& d, const Breakpoint& watch, 
   const ir::PrimFunc* f = run.kernel_of(*m, &name);
   const auto args = f ? run.kernel_arguments(*m) : std::nullopt;
   if (!args) return "  (no iteration: it was not stored by a kernel whose TensorIR is known)";
+  const runtime::ForHistory of_history;
   auto old = m->snapshot();
   const auto before = old.ok() ? run.kernel_arguments(*old) : std::nullopt;
   if (!before || !run.quietly([&] { return ran_out(m->step(1)); }))

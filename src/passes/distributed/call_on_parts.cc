@@ -9,6 +9,7 @@
 
 #include "passes/distributed/mesh.h"
 #include "rldb/ir/op/linear_algebra.h"
+#include "rldb/ir/op/manipulation.h"
 #include "rldb/ir/op/reduction.h"
 #include "rldb/ir/op_attr/axis_attr.h"
 #include "rldb/ir/op_class.h"
@@ -76,15 +77,20 @@ class PartReader {
     return support::Unit{};
   }
 
+  // The axis that the call names; without one the last.
+  std::int64_t own_axis(int ndim) const {
+    const auto* attr = find_attr(call_->attrs, op_attr::Axis);
+    const std::int64_t axis = attr && attr->is(AttrKind::Int) ? attr->integer : -1;
+    return axis < 0 ? axis + ndim : axis;
+  }
+
   Result<support::Unit> read_divided(int axis, int ndim, std::int64_t to) {
     const op::Class c = op::class_of(row_->id);
     if (c == op::Class::Backward) return refuse("elements of other parts have a share in its result");
-    if (c == op::Class::Softmax) {
-      const auto* attr = find_attr(call_->attrs, op_attr::Axis);
-      const std::int64_t scaled = attr && attr->is(AttrKind::Int) ? attr->integer : -1;
-      if ((scaled < 0 ? scaled + ndim : scaled) == axis)
-        return refuse("the sum that it divides by is over an axis that is divided");
-    }
+    if (c == op::Class::Softmax && own_axis(ndim) == axis)
+      return refuse("the sum that it divides by is over an axis that is divided");
+    if (as_call_of(call_, op::Flip) && own_axis(ndim) == axis)
+      return refuse("it reverses an axis that is divided, so that elements move to other parts");
     if (to == kReplica)
       ++combined_;
     else if (to != out_)

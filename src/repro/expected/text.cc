@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "repro/json_number.h"
 #include "rldb/repro/expected.h"
 
 namespace rldb::repro {
@@ -26,10 +26,6 @@ std::string_view verdict_word(ExpectedComparison::Verdict v) {
   return v == Verdict::Agree ? "agree" : v == Verdict::Differs ? "differs" : "cannot tell";
 }
 
-nlohmann::json number_json(double x) {
-  return std::isfinite(x) ? nlohmann::json(x) : nlohmann::json(std::isnan(x) ? "nan" : x > 0 ? "inf" : "-inf");
-}
-
 std::string element_text(const TensorDifference& d) {
   return d.first.empty() ? std::string() : fmt::format("[{}]", fmt::join(d.first, ", "));
 }
@@ -42,8 +38,8 @@ nlohmann::json difference_json(const ExpectedDifference& d) {
                      {"variable", d.variable},
                      {"text", to_string(d.difference)},
                      {"element", d.difference.first},
-                     {"expected", number_json(d.difference.a)},
-                     {"ours", number_json(d.difference.b)},
+                     {"expected", json_number(d.difference.a)},
+                     {"ours", json_number(d.difference.b)},
                      {"different", d.difference.different},
                      {"total", d.difference.total}};
   if (d.enough) out["enough_atol"] = *d.enough;

@@ -14,9 +14,11 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "repro/json_number.h"
 #include "repro/partner/broker.h"
 #include "rldb/ir/printer.h"
 #include "rldb/runtime/tensor_file.h"
@@ -71,7 +73,7 @@ std::optional<json> written(const Value& v, runtime::NamedTensors& archive) {
     case ValueKind::Int:
       return json(v.as_int());
     case ValueKind::Float:
-      return json(v.as_float());
+      return std::isfinite(v.as_float()) ? json(v.as_float()) : json{{"float", json_number(v.as_float())}};
     case ValueKind::Bool:
       return json(v.as_int() != 0);
     case ValueKind::Tuple: {

@@ -32,6 +32,10 @@ std::string_view without_number(std::string_view name) {
   return name.ends_with('_') ? name.substr(0, name.size() - 1) : name;
 }
 
+std::string takes(std::size_t here, std::size_t recorded) {
+  return fmt::format("here it takes {}, not {}", support::counted(here, "argument"), recorded);
+}
+
 }  // namespace
 
 std::size_t kernels_found(const ir::Module* module, const std::set<RecordedName>& names) {
@@ -120,6 +124,7 @@ void Callees::add(const RecordedName& name) {
   const auto kernel = by_symbol_.find(name.name);
   const std::string entry = kernel == by_symbol_.end() ? name.name : kernel->second;
   const ir::Expr* there = kernels_->find(entry);
+  const auto* outer = as<ir::Function>(there);
   if (const auto* f = as<ir::PrimFunc>(there)) {
     callee.kind = CalleeKind::Kernel;
     callee.kernel = entry;
@@ -128,12 +133,14 @@ void Callees::add(const RecordedName& name) {
     if (!signature.ok())
       callee.why = signature.error().text;
     else if (signature->params.size() != name.args)
-      callee.why =
-          fmt::format("here it takes {}, not {}", support::counted(signature->params.size(), "argument"), name.args);
-  } else if (const auto* outer = as<ir::Function>(there);
-             outer && ir::find_attr(outer->attrs, attr_name::Codegen)) {  // compiled by another code generator
+      callee.why = takes(signature->params.size(), name.args);
+  } else if (outer && ir::find_attr(outer->attrs, attr_name::Codegen)) {  // compiled by another code generator
     callee.kind = CalleeKind::Function;
     target = ctx.global_var(entry, outer->type);
+  } else if (outer) {
+    callee.kind = CalleeKind::Relax;
+    target = ctx.global_var(entry, outer->type);
+    if (outer->params.size() != name.args) callee.why = takes(outer->params.size(), name.args);
   } else if (const auto id = bytecode::find_builtin(name.name)) {
     callee.kind = CalleeKind::Builtin;
     target = ctx.extern_func(name.name);

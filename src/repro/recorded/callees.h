@@ -19,7 +19,13 @@ struct RecordedName {
   friend auto operator<=>(const RecordedName&, const RecordedName&) = default;
 };
 
-enum class CalleeKind : std::uint8_t { Kernel, Builtin, Packed, Function };
+enum class CalleeKind : std::uint8_t {
+  Kernel,
+  Builtin,
+  Packed,
+  Relax,    // a function of the program, with the calls that it makes
+  Function  // one for another code generator
+};
 
 struct Callee {
   CalleeKind kind{};

@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "repro/json_number.h"
 #include "rldb/repro/recorded.h"
 
 namespace rldb::repro {
@@ -46,21 +46,17 @@ nlohmann::json json_of(const std::vector<SkippedCalls>& list) {
   return out;
 }
 
-nlohmann::json json_of(double x) {
-  return std::isfinite(x) ? nlohmann::json(x) : nlohmann::json(std::isnan(x) ? "nan" : x > 0 ? "inf" : "-inf");
-}
-
 nlohmann::json json_of(const RecordedDifference& d) {
   nlohmann::json out = {{"call", d.call}, {"line", d.line}, {"name", d.name}, {"arguments", d.arguments}};
   out["argument"] = d.argument ? nlohmann::json(*d.argument) : nlohmann::json();
   out["text"] = to_string(d.difference);
   out["index"] = d.difference.first;
-  out["recorded"] = json_of(d.difference.a);
-  out["ours"] = json_of(d.difference.b);
+  out["recorded"] = json_number(d.difference.a);
+  out["ours"] = json_number(d.difference.b);
   out["different"] = d.difference.different;
   out["total"] = d.difference.total;
-  out["max_abs"] = json_of(d.difference.max_abs);
-  out["max_rel"] = json_of(d.difference.max_rel);
+  out["max_abs"] = json_number(d.difference.max_abs);
+  out["max_rel"] = json_number(d.difference.max_rel);
   out["nan"] = {d.difference.nan_a, d.difference.nan_b};
   out["infinite"] = {d.difference.inf_a, d.difference.inf_b};
   return out;
@@ -108,7 +104,7 @@ std::string to_json(const RecordedReplay& r) {
                         {"compiled_wrongly_by_rldb", json_of(r.ours)},
                         {"renamed", renamed},
                         {"made_by", r.made_by},
-                        {"largest_difference", {{"value", json_of(r.largest)}, {"where", r.largest_in}}}};
+                        {"largest_difference", {{"value", json_number(r.largest)}, {"where", r.largest_in}}}};
   out["first"] = r.first ? json_of(*r.first) : nlohmann::json();
   return out.dump(2);
 }

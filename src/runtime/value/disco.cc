@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "rldb/runtime/contrib.h"
 #include "rldb/runtime/workers.h"
@@ -16,6 +17,15 @@ Workers* g_workers = nullptr;
 
 // TVM's numbers of reductions.
 enum class Reduction : std::int64_t { Sum, Prod, Min, Max, Avg };
+
+std::optional<Reduction> reduction_at(const Value& v) {
+  const bool known = v.is(ValueKind::Shape) && v.as_shape().size() == 1 && v.as_shape()[0] >= 0 &&
+                     v.as_shape()[0] <= std::int64_t(Reduction::Avg);
+  return known ? std::optional(Reduction(v.as_shape()[0])) : std::nullopt;
+}
+
+// TVM's kernel that is always a sum takes a tensor, a strategy and the result.
+constexpr std::size_t kCustomArguments = 3;
 
 std::size_t options_of(Collective what) { return what == Collective::Allreduce ? 2 : 1; }
 
@@ -102,14 +112,12 @@ Result<support::Unit> allreduce(std::span<const Value> inputs, PackedArgs args) 
   RLDB_TRY_VOID(check_inputs(inputs, args[0]));
   Tensor& to = args.back().as_tensor();
   if (to.element_count() != args[0].as_tensor().element_count()) return wrong_count(args, inputs.size());
-  const bool known = args[1].is(ValueKind::Shape) && args[1].as_shape().size() == 1 && args[1].as_shape()[0] >= 0 &&
-                     args[1].as_shape()[0] <= std::int64_t(Reduction::Avg);
-  if (!known) return fail(ErrorKind::TypeMismatch, fmt::format("{} is not a kind of reduction", describe(args[1])));
-  const auto kind = Reduction(args[1].as_shape()[0]);
+  const std::optional<Reduction> kind = reduction_at(args[1]);
+  if (!kind) return fail(ErrorKind::TypeMismatch, fmt::format("{} is not a kind of reduction", describe(args[1])));
   if (to.dtype().is_float()) {
-    reduce_floats(kind, inputs, to);
+    reduce_floats(*kind, inputs, to);
   } else {
-    reduce_integers(kind, inputs, to);
+    reduce_integers(*kind, inputs, to);
   }
   return support::Unit{};
 }
@@ -190,6 +198,26 @@ bool is_in_group(Collective what, PackedArgs args) {
   return (v.is(ValueKind::Bool) || v.is(ValueKind::Int)) && v.as_int() != 0;
 }
 
+std::string_view reduction_of(Collective what, PackedArgs args) {
+  if (what != Collective::Allreduce) return {};
+  if (args.size() == kCustomArguments) return "sum";
+  const std::optional<Reduction> kind = args.size() > 1 ? reduction_at(args[1]) : std::nullopt;
+  if (!kind) return {};
+  switch (*kind) {
+    case Reduction::Sum:
+      return "sum";
+    case Reduction::Prod:
+      return "prod";
+    case Reduction::Min:
+      return "min";
+    case Reduction::Max:
+      return "max";
+    case Reduction::Avg:
+      return "avg";
+  }
+  RLDB_UNREACHABLE("reduction");
+}
+
 Result<Value> run_collective(Collective what, std::span<const Value> inputs, std::size_t id, PackedArgs args) {
   if (is_message(what)) {
     RLDB_TRY_VOID(check_message(what, args));
@@ -227,7 +255,8 @@ Result<Value> disco_worker_id(PackedArgs) { return Value::of_shape({g_workers ? 
 Result<Value> disco_allreduce(PackedArgs args) { return meet(Collective::Allreduce, args); }
 // TVM's own kernel for a sum over devices that share memory: its strategy affects the method, not the result.
 Result<Value> disco_custom_allreduce(PackedArgs args) {
-  if (args.size() != 3) return fail(ErrorKind::ArgumentCount, "expected a tensor, a strategy and the result");
+  if (args.size() != kCustomArguments)
+    return fail(ErrorKind::ArgumentCount, "expected a tensor, a strategy and the result");
   const Value sum[] = {args[0], Value::of_shape({std::int64_t(Reduction::Sum)}), Value::of_bool(true), args[2]};
   return meet(Collective::Allreduce, sum);
 }

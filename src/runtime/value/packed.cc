@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <utility>
 
-#include "rldb/runtime/copy.h"
 #include "rldb/support/text.h"
 
 namespace rldb::runtime {
@@ -54,9 +53,6 @@ Result<support::Unit> check_devices(const PackedInfo& packed, PackedArgs args) {
                 fmt::format("`{}`: argument {} is on {}, but the function computes on cpu", packed.function->name, i,
                             to_string(args[i].as_tensor().device())));
   }
-  if (packed.any_device)
-    if (const std::string differ = devices_differ(args); !differ.empty())
-      return fail(ErrorKind::TypeMismatch, fmt::format("`{}`: {}", packed.function->name, differ));
   return support::Unit{};
 }
 

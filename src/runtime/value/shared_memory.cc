@@ -7,6 +7,9 @@
 #include <set>
 #include <vector>
 
+#include "rldb/runtime/object_value.h"
+#include "runtime/value/exposed.h"
+
 namespace rldb::runtime {
 
 namespace {
@@ -63,6 +66,12 @@ bool is_pinned(const Storage& s) {
   PinnedStorages& p = pinned();
   const std::scoped_lock lock(p.mutex);
   return s.is_exposed() || p.all.contains(&s);
+}
+
+bool any_pinned() {
+  PinnedStorages& p = pinned();
+  const std::scoped_lock lock(p.mutex);
+  return any_exposed() || !p.all.empty();
 }
 
 bool reclaim() {
@@ -131,6 +140,8 @@ Result<support::Unit> own_all(const Value& v) {
     open.pop_back();
     if (part.is(ValueKind::Tensor)) RLDB_TRY_VOID(own(*part.as_tensor().storage()));
     if (part.is(ValueKind::Storage)) RLDB_TRY_VOID(own(*part.storage_ref()));
+    if (const auto* map = object_in<MapValue>(part))
+      for (const auto& [key, item] : map->items) open.push_back(item);
     if (!part.is(ValueKind::Tuple)) continue;
     const std::vector<Value>& fields = part.as_tuple().fields;
     open.insert(open.end(), fields.begin(), fields.end());

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "rldb/runtime/copy.h"
 #include "rldb/runtime/packed.h"
 #include "runtime/value/failures.h"
 
@@ -239,8 +240,13 @@ struct Helpers {
     };
     register_function(name, std::move(noted), std::move(doc), arity);
   }
-  void register_function(std::string name, PackedFn fn, std::string doc, int arity) {
-    registry.register_function(std::move(name), std::move(fn), std::move(doc), arity).any_device = true;
+  void register_function(const std::string& name, const PackedFn& fn, std::string doc, int arity) {
+    auto on_one = [name, fn](PackedArgs args) -> Result<Value> {
+      if (const std::string differ = devices_differ(args); !differ.empty())
+        return fail(ErrorKind::TypeMismatch, fmt::format("`{}`: {}", name, differ));
+      return fn(args);
+    };
+    registry.register_function(name, std::move(on_one), std::move(doc), arity).any_device = true;
   }
 };
 

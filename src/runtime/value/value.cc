@@ -10,15 +10,18 @@
 #include <cstring>
 #include <mutex>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "rldb/runtime/any_contents.h"
 #include "rldb/runtime/device_error.h"
 #include "rldb/runtime/guarded.h"
+#include "rldb/runtime/shared_memory.h"
 #include "rldb/runtime/unused_contents.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/check.h"
 #include "rldb/support/memory.h"
 #include "runtime/value/alignment.h"
+#include "runtime/value/exposed.h"
 #include "runtime/value/pages.h"
 
 namespace rldb::runtime {
@@ -32,6 +35,7 @@ std::size_t g_limit = ~std::size_t(0);
 
 // The one counter of the process: kernels of a parallel JIT may allocate workspace from threads.
 std::atomic<std::size_t> g_in_use{0};
+std::atomic<bool> g_any_exposed{false};
 
 std::string dims_text(const std::vector<std::int64_t>& shape) {
   return fmt::format("({}{})", fmt::join(shape, ", "), shape.size() == 1 ? "," : "");
@@ -128,8 +132,37 @@ void free_block(const std::byte* data, std::size_t bytes) {
     std::free(head.block);
 }
 
+// Memory on devices that a debugger holds, and whether more of it is allocated now.
+struct HistoryStorages {
+  std::mutex mutex;
+  std::unordered_set<const Storage*> all;
+};
+HistoryStorages& of_history() {
+  static auto* storages = new HistoryStorages();
+  return *storages;
+}
+thread_local bool t_for_history = false;
+
+void note_made(const Storage& s) {
+  if (s.device().is_host()) return;
+  if (!t_for_history) return note_device_storage(s.device(), s.size(), false);
+  const std::scoped_lock lock(of_history().mutex);
+  of_history().all.insert(&s);
+}
+
+void note_freed(const Storage& s) {
+  if (s.device().is_host()) return;
+  {
+    const std::scoped_lock lock(of_history().mutex);
+    if (of_history().all.erase(&s) > 0) return;
+  }
+  note_device_storage(s.device(), s.size(), true);
+}
+
 }  // namespace
 
+ForHistory::ForHistory() : before_(std::exchange(t_for_history, true)) {}
+ForHistory::~ForHistory() { t_for_history = before_; }
 AnyContents::AnyContents() : before_(std::exchange(t_any_contents, true)) {}
 AnyContents::~AnyContents() { t_any_contents = before_; }
 UnusedContents::UnusedContents() : before_(std::exchange(t_unused_contents, true)) {}
@@ -149,8 +182,9 @@ Result<Ref<Storage>> Storage::allocate(std::size_t bytes, Device device) {
     return fail(ErrorKind::OutOfMemory, fmt::format("the system has no {} bytes to give", bytes));
   }
   g_in_use.fetch_add(bytes, std::memory_order_relaxed);
-  if (!device.is_host()) note_device_storage(device, bytes, false);
-  return Ref<Storage>(new Storage(data, bytes, device));
+  Ref<Storage> made(new Storage(data, bytes, device));
+  note_made(*made);
+  return made;
 }
 
 Ref<Storage> Storage::borrow(std::byte* data, std::size_t bytes, Device device, Ref<Object> owner) {
@@ -164,7 +198,7 @@ Ref<Storage> Storage::borrow(std::byte* data, std::size_t bytes, Device device, 
 Storage::~Storage() {
   copy_ = nullptr;  // it knows this memory
   if (owner_) return;
-  if (!device_.is_host()) note_device_storage(device_, size_, true);
+  note_freed(*this);
   g_in_use.fetch_sub(size_, std::memory_order_relaxed);
   support::release_memory(size_ + 2 * kAlignment);
   if (!unmap_guarded(data_, size_)) free_block(data_, size_);
@@ -218,7 +252,10 @@ void Storage::take_back() const {
 void Storage::expose() const {
   take_back();
   exposed_ = true;
+  g_any_exposed.store(true, std::memory_order_relaxed);
 }
+
+bool any_exposed() { return g_any_exposed.load(std::memory_order_relaxed); }
 
 Result<Ref<Tensor>> Tensor::empty(std::vector<std::int64_t> shape, DType dtype, Device device) {
   RLDB_TRY(const std::size_t bytes, checked_bytes(shape, dtype));

@@ -1,5 +1,7 @@
 #include "session/ranks/collectives.h"
 
+#include <fmt/format.h>
+
 #include "rldb/bytecode/runtime_function.h"
 
 namespace rldb::session {
@@ -65,6 +67,12 @@ std::vector<Value> arguments_at(const vm::Machine& m) {
     }
   }
   return out;
+}
+
+runtime::Error other_reduction(std::string_view by, std::size_t other, std::string_view others_by) {
+  return {runtime::ErrorKind::Unsupported,
+          fmt::format("it combines by `{}` where rank {} combines by `{}`", by, other, others_by),
+          {}};
 }
 
 bool is_send(Collective what) { return what == Collective::Send || what == Collective::SendToNextGroup; }

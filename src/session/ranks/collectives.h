@@ -25,6 +25,9 @@ std::vector<runtime::Value> arguments_at(const vm::Machine& m);
 // Whether the collective at the machine's pc involves the rank's group alone.
 bool is_in_group_at(const vm::Machine& m);
 
+// A rank reduces in another way than the others at the same all-reduce.
+runtime::Error other_reduction(std::string_view by, std::size_t other, std::string_view others_by);
+
 bool is_send(runtime::Collective what);
 bool is_receive(runtime::Collective what);
 // The receiver or sender of a message, perhaps no rank that there is; nullopt: it is no message.

@@ -157,6 +157,7 @@ std::optional<bool> Group::meet_one(std::vector<Member>& members, std::size_t ra
     return there && there->what == at->what && participants(members[other], other) == all;
   };
   if (!std::all_of(all.begin(), all.end(), same)) return std::nullopt;
+  if (!same_reduction(members, all, out)) return false;
   Meeting meeting;
   meeting.what = at->what;
   const std::optional<std::size_t> peer = peer_of(m, rank);
@@ -181,6 +182,17 @@ std::optional<bool> Group::meet_one(std::vector<Member>& members, std::size_t ra
     meeting.place = i;
     if (!take_part(members[all[i]], all[i], meeting, out)) return false;
   }
+  return true;
+}
+
+// NCCL leaves open which result ranks get that reduce in different ways.
+bool Group::same_reduction(const std::vector<Member>& members, const std::vector<std::size_t>& all, Diagnostics& out) {
+  const auto reduction = [&](std::size_t rank) {
+    return runtime::reduction_of(members[rank].waits_at()->what, arguments_at(members[rank].machine));
+  };
+  for (const std::size_t rank : all)
+    if (reduction(rank) != reduction(all[0]))
+      return fails(members[rank].where(), rank, other_reduction(reduction(rank), all[0], reduction(all[0])), out);
   return true;
 }
 

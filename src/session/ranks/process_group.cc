@@ -36,11 +36,12 @@ using support::RankState;
 
 namespace {
 
-enum class Kind : std::uint8_t { Contribution, Message, End, Text, Question, Answer, Job, Over };
+enum class Kind : std::uint8_t { Contribution, Message, End, Told, Text, Question, Answer, Job, Over };
 
 constexpr ::useconds_t kBetweenLooks = 200;
 // Ranks that all wait, and do nothing for so long, wait for each other.
 constexpr double kStillSeconds = 2;
+constexpr double kTellSeconds = 5;
 constexpr double kAnswerSeconds = 20;  // the other rank may have to compile first
 
 double now() {
@@ -126,7 +127,8 @@ void ProcessGroup::take(std::size_t from, const std::string& bytes) {
   const auto kind = Kind(in.u8());
   const std::uint64_t run = in.u64();
   if (!in.ok()) return;
-  const bool of_run = kind == Kind::Contribution || kind == Kind::Message || kind == Kind::End || kind == Kind::Text;
+  const bool of_run = kind == Kind::Contribution || kind == Kind::Message || kind == Kind::End || kind == Kind::Told ||
+                      kind == Kind::Text;
   if (of_run && run > run_) return early_.emplace_back(from, bytes), void();
   if (of_run && run < run_) return;
   switch (kind) {
@@ -134,14 +136,19 @@ void ProcessGroup::take(std::size_t from, const std::string& bytes) {
       const bool whole = in.u8() != 0;
       const std::uint64_t number = in.u64();
       const auto what = Collective(in.u8());
-      contributions_[{from, whole, number}] = {what, read_value(in)};
+      std::string reduction = in.string();
+      contributions_[{from, whole, number}] = {what, std::move(reduction), read_value(in)};
       return;
     }
     case Kind::Message:
       return messages_[from].push_back(read_value(in));
     case Kind::End:
       ended_[from] = in.u8() != 0;
+      told_ = told_ || in.u8() != 0;
       if (std::string why = in.string(); !why.empty()) reason_ = std::move(why);
+      return;
+    case Kind::Told:
+      told_ = true;
       return;
     case Kind::Text:
       texts_[from] = in.string();
@@ -214,6 +221,7 @@ Result<ProcessGroup::Meeting> ProcessGroup::exchange(Collective what, PackedArgs
   const std::size_t first = whole ? 0 : rank() / group_size_ * group_size_, count = whole ? size() : group_size_;
   // A contribution overwritten by its rank, which may go on first, is the one that was sent.
   RLDB_TRY(Value own, runtime::deep_copy(args[0]));
+  const std::string reduction(runtime::reduction_of(what, args));
   const bool from_root = what == Collective::Broadcast || what == Collective::Scatter;
   const bool to_root = what == Collective::Gather;
   for (std::size_t other = first; other < first + count; ++other) {
@@ -222,6 +230,7 @@ Result<ProcessGroup::Meeting> ProcessGroup::exchange(Collective what, PackedArgs
     out.u8(whole ? 1 : 0);
     out.u64(number);
     out.u8(std::uint8_t(what));
+    out.string(reduction);
     write_value(out, own);
     RLDB_TRY_VOID(send(other, out.take()));
   }
@@ -246,6 +255,8 @@ Result<ProcessGroup::Meeting> ProcessGroup::exchange(Collective what, PackedArgs
     if (found->second.what != what)
       return runtime::fail(ErrorKind::Unsupported, fmt::format("rank {} calls `{}` where rank {} calls `{}`", rank(),
                                                                name_of(what), other, name_of(found->second.what)));
+    if (found->second.reduction != reduction)
+      return support::Failure(other_reduction(reduction, other, found->second.reduction));
     meeting.inputs.push_back(std::move(found->second.value));
     contributions_.erase(found);
   }
@@ -310,7 +321,7 @@ std::optional<Error> ProcessGroup::hopeless(Collective what, const Ranks& missin
   if (support::cancel_flag().load(std::memory_order_relaxed))
     return Error{ErrorKind::Interrupted, fmt::format("interrupted while it waits at `{}`", name_of(what)), {}};
   for (std::size_t other = 0; other < size(); ++other)
-    if (ended_[other] && !*ended_[other]) {
+    if (told_ && ended_[other] && !*ended_[other]) {
       told_elsewhere_ = true;
       return Error{ErrorKind::Interrupted,
                    fmt::format("rank {} has failed{}{}", other, reason_.empty() ? "" : ": ", reason_),
@@ -349,7 +360,8 @@ void ProcessGroup::begin(std::uint64_t run) {
   met_.clear();
   met_at_.clear();
   texts_.clear();
-  told_elsewhere_ = false;
+  told_elsewhere_ = told_ = false;
+  untold_ = {};
   reason_.clear();
   for (const auto& [from, bytes] : std::exchange(early_, {})) take(from, bytes);
 }
@@ -390,21 +402,23 @@ std::optional<Value> ProcessGroup::run_on(vm::Machine& machine, Diagnostics& out
     out.add({}, source::message(diag::RunInterrupted, machine.instructions()));
     return std::nullopt;
   }
-  if (told_elsewhere_) return std::nullopt;
   const auto* debug = names_of(machine).instruction(outcome.fault->pc);
   source::Message text = source::message(diag::RankFailed, rank(), outcome.fault->error.message);
   for (const std::string& note : outcome.fault->error.notes) text.notes.push_back({{}, note});
   text.notes.push_back({{}, "in " + place_in(machine, names_of(machine))});
-  out.add(debug ? debug->span : source::Span(), std::move(text));
+  (told_elsewhere_ ? untold_ : out).add(debug ? debug->span : source::Span(), std::move(text));
   return std::nullopt;
 }
 
 void ProcessGroup::end(bool good, const std::string& why) {
   ended_[rank()] = good;
+  const bool tells = !good && !told_elsewhere_;
+  told_ = told_ || tells;
   for (std::size_t other = 0; other < size(); ++other) {
     if (other == rank()) continue;
     ByteWriter out = begin_message(Kind::End, run_);
     out.u8(good ? 1 : 0);
+    out.u8(tells ? 1 : 0);
     out.string(why);
     (void)send(other, out.take());  // it is small
   }
@@ -417,6 +431,21 @@ bool ProcessGroup::wait_for_others() {
     ::usleep(kBetweenLooks);
   }
   return std::all_of(ended_.begin(), ended_.end(), [](const auto& e) { return *e; });
+}
+
+void ProcessGroup::tell(const std::function<void(const Diagnostics&)>& report) {
+  const auto first = std::find(ended_.begin(), ended_.end(), std::optional(false));
+  if (!told_ && std::size_t(first - ended_.begin()) == rank()) {
+    report(untold_);
+    told_ = true;
+    for (std::size_t other = 0; other < size(); ++other)
+      if (other != rank()) (void)send(other, begin_message(Kind::Told, run_).take());
+  }
+  // A process that ends takes the job with it, also one that has not written yet.
+  for (const double end = now() + kTellSeconds; (!told_ || ranks_.posting()) && now() < end; listen()) {
+    support::poll();
+    ::usleep(kBetweenLooks);
+  }
 }
 
 std::vector<std::string> ProcessGroup::gather(const std::string& text) {

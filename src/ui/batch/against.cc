@@ -61,6 +61,7 @@ bool save_findings(const repro::AgainstReport& found, session::Session& session,
 static std::unique_ptr<repro::Partner> started(const CommandLine& line, std::string& why) {
   repro::PartnerOptions options = line.partner;
   options.jobs = line.jobs;
+  if (line.seconds > 0) options.start_seconds = std::min(options.start_seconds, line.seconds);
   return repro::Partner::start(options, why);
 }
 

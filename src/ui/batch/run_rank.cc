@@ -82,7 +82,10 @@ int run_rank(session::Session& session, session::ProcessGroup& group, const std:
   group.begin();
   const std::optional<Value> result = run_here(session, group, function, line, console, code);
   group.end(result.has_value());
-  if (!group.wait_for_others()) return code == kGood ? kFailed : code;
+  if (!group.wait_for_others()) {
+    group.tell([&](const source::Diagnostics& why) { report(why, session.sources(), line, console); });
+    return code == kGood ? kFailed : code;
+  }
   const std::vector<std::string> texts = group.gather(runtime::format_value(*result));
   if (group.rank() == 0) code = show(*result, texts, session, line, console);
   return code;

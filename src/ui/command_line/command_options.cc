@@ -3,6 +3,7 @@
 
 #include "rldb/repro/sanitize.h"
 #include "rldb/session/typed_value.h"
+#include "rldb/support/ranks.h"
 #include "rldb/ui/command_line/subcommand.h"
 #include "ui/command_line/options.h"
 
@@ -170,7 +171,9 @@ void add_run_command(CLI::App& app, CommandLine& c) {
       ->check(CLI::Range(1, 64))
       ->type_name("N");
   app.callback([&c] {
-    if (c.run.ranks % c.run.groups != 0) throw CLI::ValidationError("--groups", "needs a number that divides --ranks");
+    // In a job of MPI the ranks are its processes.
+    if (c.run.ranks % c.run.groups != 0 && !support::Ranks::is_in_job())
+      throw CLI::ValidationError("--groups", "needs a number that divides --ranks");
     if (!c.run.record.empty() && (c.run.profile.any() || c.run.sanitizers.any() || c.run.ranks > 1))
       throw CLI::ValidationError("--record", "does not work with --profile, --sanitize and --ranks");
     if (c.run.ranks > 1 && c.run.sanitizers.any())
