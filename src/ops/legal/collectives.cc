@@ -1,11 +1,9 @@
 // Legalisation: collectives are packed functions of the runtime.
 #include "ops/legal/util.h"
 #include "rldb/bytecode/runtime_function.h"
-#include "rldb/ir/arith.h"
 #include "rldb/ir/op/call_packed.h"
 #include "rldb/ir/op_attr/axis_attr.h"
 #include "rldb/ir/op_attr/call_attr.h"
-#include "rldb/ir/scalar.h"
 
 namespace rldb::ops::legal {
 
@@ -23,16 +21,6 @@ Result<const Expr*> runtime_call(Legalizer& l, const ir::Call* c, std::string_vi
 
 // A bool among the arguments of a packed function is a 64-bit integer, as in TVM.
 const Expr* in_group(Legalizer& l, const ir::Call* c) { return l.context().i64(attr_bool(spec(c), op_attr::InGroup)); }
-
-// A size that is known at run time only is checked then: the parts of one that does not come out even lack elements.
-void check_even(Legalizer& l, const Expr* x, std::size_t axis, const Expr* workers) {
-  ir::Context& ctx = l.context();
-  const TensorType* t = tensor_type(x);
-  Dims even(t->shape.begin(), t->shape.end());
-  even[axis] = ir::mul(ctx, ir::floor_div(ctx, even[axis], workers), workers);
-  if (ir::prove_shapes_equal(ctx, even, t->shape)) return;
-  l.blocks().emit_match_cast(x, ctx.tensor(even, t->dtype, t->vdevice), "even");
-}
 
 }  // namespace
 
@@ -60,7 +48,6 @@ Result<const Expr*> scatter_from_worker0(Legalizer& l, const ir::Call* c) {
   ir::Context& ctx = l.context();
   const auto axis = std::size_t(axis_of(attr_int(spec(c), op_attr::Axis), x->ndim));
   const Expr* workers = ctx.i64(attr_int(spec(c), op_attr::NumWorkers));
-  check_even(l, c->args[0], axis, workers);
   Dims dims;
   std::vector<int> order{int(axis)};
   for (std::size_t i = 0; i < x->shape.size(); ++i) {
@@ -90,7 +77,6 @@ Result<const Expr*> replica_to_shard(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* out, known_result(c));
   ir::Context& ctx = l.context();
   const auto axis = std::size_t(axis_of(attr_int(spec(c), op_attr::Axis), x->ndim));
-  check_even(l, c->args[0], axis, ctx.i64(attr_int(spec(c), op_attr::NumWorkers)));
   const Type* id_type = ctx.shape_type_ndim();
   const Expr* callee[] = {ctx.extern_func(runtime_function::DiscoWorkerId)};
   const Type* types[] = {id_type};
