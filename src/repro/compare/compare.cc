@@ -326,6 +326,11 @@ Comparison of_errors(const Trace& a, const Trace& b) {
                         failed.error);
     return c;
   }
+  // There is nothing to compare with. A second side that cannot be run any more has been broken.
+  if (!a.error.empty() && a.error_kind == runtime::ErrorKind::Unsupported) {
+    c.why = "the first cannot be run: " + a.error;
+    return c;
+  }
   c.verdict = Comparison::Verdict::Differs;
   c.why = a.error.empty() ? "only the second fails: " + b.error : "only the first fails: " + a.error;
   c.first = place_of_error(failed);
