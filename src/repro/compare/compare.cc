@@ -684,6 +684,13 @@ Comparison compare_on_first_inputs(session::Session& session, Program a, Program
   return on(inputs.arguments);
 }
 
+// Long sums in another order differ by more than the tolerance.
+bool may_be_rounding(const Comparison& c) {
+  constexpr double kClose = 0.05;
+  const bool numbers = c.verdict == Comparison::Verdict::Differs && c.result && c.result->kind.empty();
+  return numbers && c.result->dtype.is_float() && c.result->not_finite == 0 && c.result->max_rel <= kClose;
+}
+
 }  // namespace
 
 Comparison compare(session::Session& session, Program a, Program b, ComparedInputs& inputs,
@@ -691,6 +698,8 @@ Comparison compare(session::Session& session, Program a, Program b, ComparedInpu
   const auto start = CpuClock::now();
   Comparison c = compare_on_first_inputs(session, a, b, inputs, tolerances, shadow);
   search_inputs(session, a, b, inputs, {tolerances, shadow, CpuClock::now() - start}, c);
+  if (a.module && b.module && !shadow && may_be_rounding(c))
+    c.notes.emplace_back("the numbers are close: --shadow tells whether they differ by rounding");
   const ir::Module* const modules[] = {a.module, b.module};
   if (c.verdict == Comparison::Verdict::Equal)
     for (std::string& note : notes_of_not_compared(modules))
