@@ -46,10 +46,11 @@ class Flattener : public Rewriter {
     std::vector<const Expr*> shape, separators;
     for (const auto& [begin, end] : groups(b)) {
       if (begin > 0) separators.push_back(ctx_.int_imm(b->axis_separators[0]->dtype(), std::int64_t(shape.size())));
-      shape.push_back(b->shape.empty() ? ctx_.i32(1) : extent_of(b, begin, end));
+      shape.push_back(b->shape.empty() ? ctx_.i32(1) : rewrite(extent_of(b, begin, end)));
     }
     flat.shape = ctx_.list(std::span<const Expr* const>(shape));
     flat.strides = {};
+    flat.elem_offset = rewrite(b->elem_offset);
     flat.axis_separators = ctx_.list(std::span<const Expr* const>(separators));
     const Buffer* made = ctx_.buffer(flat);
     ctx_.set_origin(made, b);

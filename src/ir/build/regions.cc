@@ -340,7 +340,7 @@ BufferRegion Detector::region(const Access& a) {
       const DType t = d.min->dtype().bits < d.max->dtype().bits ? d.max->dtype() : d.min->dtype();
       const Expr* min = ana_.simplify(cast_to(ctx_, t, d.min));
       const Expr* extent = ana_.simplify(add(ctx_, sub(ctx_, d.max, d.min), ctx_.int_imm(d.max->dtype(), 1)));
-      ranges.push_back({min, extent});
+      ranges.push_back({min, simplified_extent(ctx_, extent)});
     } else {
       ranges.push_back({ctx_.int_imm(a.buffer->shape[i]->dtype(), 0), a.buffer->shape[i]});
     }
@@ -349,6 +349,16 @@ BufferRegion Detector::region(const Access& a) {
 }
 
 }  // namespace
+
+const Expr* simplified_extent(Context& ctx, const Expr* extent) {
+  constexpr int kMostRounds = 8;
+  for (int round = 0; round < kMostRounds; ++round) {
+    const Expr* simpler = Analyzer(ctx).simplify(extent);
+    if (expr_equal(simpler, extent)) break;
+    extent = simpler;
+  }
+  return extent;
+}
 
 Regions infer_regions(Context& ctx, const BlockParts& block, InnerBlocks inner) {
   Detector d(ctx, block, inner);

@@ -297,6 +297,26 @@ class Planner {
   // An index or value, in variables of loops and threads.
   const Expr* seen(const Expr* e) { return values_.empty() ? e : substitute(ctx_, e, values_); }
 
+  // Whether the threads join their parts of this reduction: all that the block writes is given to an allreduce, or made
+  // by one.
+  bool is_joined_by_threads(const SBlock* b) const {
+    std::unordered_set<const Buffer*> joined;
+    walk(kernel_, [&](const Node* n) {
+      const auto* part = as<Expr>(n);
+      if (!part || !is_call_of(part, intrin::TvmThreadAllreduce)) return true;
+      for (const Expr* e : as<Call>(part)->args)
+        if (const auto* load = as<BufferLoad>(e)) joined.insert(load->buffer);
+      return false;
+    });
+    bool all = !joined.empty();
+    walk(b->body, [&](const Node* n) {
+      const auto* store = as<BufferStore>(n);
+      all = all && (!store || joined.contains(store->buffer));
+      return all;
+    });
+    return all;
+  }
+
   void realize(const SBlockRealize* r) {
     const SBlock* b = r->block;
     Entry entry{r, {}};
@@ -307,7 +327,7 @@ class Planner {
       values_[b->iter_vars[i].var] = value;
       if (b->iter_vars[i].kind != IterKind::Reduce) continue;
       for (const auto& [v, tag] : open_)
-        if (uses(value, v) && !probing_) found.reduced_over = tag;
+        if (uses(value, v) && !probing_ && !is_joined_by_threads(b)) found.reduced_over = tag;
     }
     for (const MatchBufferRegion& m : b->match_buffers) {
       if (m.buffer->data != m.source.buffer->data) views_[m.buffer->data] = m.source.buffer->data;

@@ -45,7 +45,7 @@ void TirVerifier::define_free_vars(const Buffer* b) {
 }
 
 void TirVerifier::use_buffer(const Buffer* b) {
-  if (defined(b) || (b->data != nullptr && defined(b->data))) return;
+  if (defined(b)) return;
   report_.add_var(b, diag::VerifyTirUndefinedBuffer, b->name);
 }
 

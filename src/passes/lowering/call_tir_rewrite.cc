@@ -5,6 +5,7 @@
 #include "passes/common.h"
 #include "rldb/bytecode/builtin/memory.h"
 #include "rldb/ir/op/call_tir_variant.h"
+#include "rldb/ir/op/device.h"
 #include "rldb/ir/op/memory.h"
 #include "rldb/ir/op/vm.h"
 #include "rldb/ir/op_attr/call_attr.h"
@@ -41,6 +42,8 @@ class CallRewriter : public Rewriter {
     for (const Binding* made : default_binding(b)) {
       const auto* call = as<Call>(made->value);
       const CallForm form = call ? form_of(call) : CallForm::None;
+      if (call && is_open_hint(call))
+        refuse(b, call, "RealizeVDevice has to be run first, which gives hints their effect");
       if (form == CallForm::None) {
         out.push_back(made);
       } else {
@@ -150,11 +153,7 @@ class CallRewriter : public Rewriter {
       return bind_new(ctx_, "alloc", alloc, call);
     }
     if (!dims || t->dtype.is_void()) {
-      if (!error) {
-        error = message(diag::PassUnsupported, print_expr(call),
-                        "an output needs a known shape and dtype, but is " + print_type(type));
-        error->notes.push_back({ctx_.span_of(b), "the binding"});
-      }
+      refuse(b, call, "an output needs a known shape and dtype, but is " + print_type(type));
       return nullptr;
     }
     const VDevice* device = t->vdevice;
@@ -163,6 +162,18 @@ class CallRewriter : public Rewriter {
                                  ctx_.string(device ? device->memory_scope : "global")},
                                 type, {type});
     return bind_new(ctx_, "alloc", alloc, call);
+  }
+
+  // Its result is still of no device, so that an output computed from it would be allocated on the first one.
+  bool is_open_hint(const Call* call) const {
+    const auto* op = as<Op>(call->callee);
+    return op && op->name == op::HintOnDevice && !module_->vdevices.empty();
+  }
+
+  void refuse(const Binding* b, const Call* call, const std::string& why) {
+    if (error) return;
+    error = message(diag::PassUnsupported, print_expr(call), why);
+    error->notes.push_back({ctx_.span_of(b), "the binding"});
   }
 
   std::int64_t device_index(const VDevice* device) const {
@@ -184,8 +195,8 @@ Result<const Module*> call_tir_rewrite(PassEnv& env, const Module* module, const
     const Function* plain = without_dataflow(env.ctx, f);
     CallRewriter rewriter(env.ctx, module);
     const Function* made = rewriter.rewrite_function(plain);
-    if (made == plain) return f;
     if (rewriter.error) return Failure(std::move(*rewriter.error));
+    if (made == plain) return f;
     return made;
   });
 }

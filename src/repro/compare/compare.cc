@@ -342,6 +342,11 @@ Comparison of_errors(const Trace& a, const Trace& b) {
                         failed.error);
     return c;
   }
+  // There is nothing to compare with. A second side that cannot be run any more has been broken.
+  if (!a.error.empty() && a.error_kind == runtime::ErrorKind::Unsupported) {
+    c.why = "the first cannot be run: " + a.error;
+    return c;
+  }
   c.verdict = Comparison::Verdict::Differs;
   c.why = a.error.empty() ? "only the second fails: " + b.error : "only the first fails: " + a.error;
   c.first = place_of_error(failed);
@@ -695,6 +700,13 @@ Comparison compare_on_first_inputs(session::Session& session, Program a, Program
   return on(inputs.arguments);
 }
 
+// Long sums in another order differ by more than the tolerance.
+bool may_be_rounding(const Comparison& c) {
+  constexpr double kClose = 0.05;
+  const bool numbers = c.verdict == Comparison::Verdict::Differs && c.result && c.result->kind.empty();
+  return numbers && c.result->dtype.is_float() && c.result->not_finite == 0 && c.result->max_rel <= kClose;
+}
+
 }  // namespace
 
 Comparison compare(session::Session& session, Program a, Program b, ComparedInputs& inputs,
@@ -702,6 +714,8 @@ Comparison compare(session::Session& session, Program a, Program b, ComparedInpu
   const auto start = CpuClock::now();
   Comparison c = compare_on_first_inputs(session, a, b, inputs, tolerances, shadow);
   search_inputs(session, a, b, inputs, {tolerances, shadow, CpuClock::now() - start}, c);
+  if (a.module && b.module && !shadow && may_be_rounding(c))
+    c.notes.emplace_back("the numbers are close: --shadow tells whether they differ by rounding");
   const ir::Module* const modules[] = {a.module, b.module};
   if (c.verdict == Comparison::Verdict::Equal)
     for (std::string& note : notes_of_not_compared(modules))

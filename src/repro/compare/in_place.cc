@@ -1,12 +1,14 @@
-// A kernel that computes element by element may be given one tensor twice: found by the statement that writes, its
+// A kernel that computes element by element may be given one tensor twice: found by the statements that write, their
 // indices, and what else reads the memory.
 #include "repro/compare/in_place.h"
 
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
+#include "rldb/ir/arith.h"
 #include "rldb/ir/equal.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
@@ -41,51 +43,128 @@ class Memory {
   Vars names_;
 };
 
-// The statement that writes to a memory, and what it is executed for.
+// A loop, or an axis of a block, with the values it takes.
+struct Axis {
+  const ir::Var* var;
+  ir::Range range;
+};
+using Axes = std::vector<Axis>;
+
+bool mentions(const ir::Expr* e, const Axes& axes) {
+  Vars used;
+  ir::collect_vars(e, used);
+  return std::any_of(axes.begin(), axes.end(),
+                     [&](const Axis& a) { return std::find(used.begin(), used.end(), a.var) != used.end(); });
+}
+
+// Proofs about the order of indices.
+class Order {
+ public:
+  // Each turn of the loops has a larger index than the turns before it.
+  bool rises(const ir::Expr* index, const Axes& axes) {
+    for (const Axis& a : axes)
+      if (mentions(a.range.min, axes) || mentions(a.range.extent, axes)) return false;
+    for (std::size_t k = 0; k < axes.size(); ++k) {
+      ir::Analyzer known(ctx_);
+      for (std::size_t i = 0; i <= k; ++i) known.bind_range(axes[i].var, axes[i].range);
+      ir::VarMap last, next;
+      const ir::Var* v = axes[k].var;
+      next[v] = ir::add(ctx_, v, ctx_.int_imm(v->dtype(), 1));
+      for (std::size_t i = k + 1; i < axes.size(); ++i)
+        for (ir::VarMap* turn : {&last, &next}) (*turn)[axes[i].var] = any_of(axes[i], known);
+      if (!is_below(known, ir::substitute(ctx_, index, last), ir::substitute(ctx_, index, next))) return false;
+    }
+    return true;
+  }
+
+  // Of indices that rise: the last turn of the first loops has a smaller one than the first turn of the second loops.
+  bool ends_before(const ir::Expr* a, const Axes& of_a, const ir::Expr* b, const Axes& of_b) {
+    if (a->dtype() != b->dtype()) return false;
+    ir::VarMap last, first;
+    for (const auto& [v, range] : of_a)
+      last[v] = ir::sub(ctx_, ir::add(ctx_, range.min, range.extent), ctx_.int_imm(v->dtype(), 1));
+    for (const auto& [v, range] : of_b) first[v] = range.min;
+    ir::Analyzer known(ctx_);
+    return is_below(known, ir::substitute(ctx_, a, last), ir::substitute(ctx_, b, first));
+  }
+
+ private:
+  const ir::Var* any_of(const Axis& axis, ir::Analyzer& known) {
+    const ir::Var* v = ctx_.var(axis.var->name, axis.var->type);
+    known.bind_range(v, axis.range);
+    return v;
+  }
+  bool is_below(ir::Analyzer& known, const ir::Expr* a, const ir::Expr* b) {
+    return known.prove(ir::compare(ctx_, ir::BinaryKind::LT, a, b));
+  }
+
+  ir::Context ctx_;
+};
+
+// A statement that writes to a memory, what it is executed for, and the branches it is in that are outside of loops.
+struct Write {
+  const ir::BufferStore* store;
+  bool once;
+  Axes axes;
+  std::vector<std::pair<const ir::IfThenElse*, bool>> branches;
+};
+
+// The statements that write to a memory.
 class Writing {
  public:
-  explicit Writing(const Memory& memory) : memory_(memory) {}
+  Writing(const Memory& memory, Order& order) : memory_(memory), order_(order) {}
 
-  const ir::BufferStore* store = nullptr;
-  int stores = 0;
+  std::vector<Write> found;
 
   void visit(const ir::Stmt* s) {
     if (!s) return;
     if (const auto* loop = as<ir::ForStmt>(s)) {
       const std::size_t before = axes_.size();
-      if (!ir::is_const(loop->extent, 1)) axes_.push_back(loop->var);
+      if (!ir::is_const(loop->extent, 1)) axes_.push_back({loop->var, {loop->min, loop->extent}});
       const auto n = ir::const_int(loop->extent);
       const auto outer = turns_;
       turns_ = turns_ && n ? std::optional(*turns_ * *n) : std::nullopt;
       visit(loop->body);
       turns_ = outer;
       axes_.resize(before);
+    } else if (const auto* branch = as<ir::IfThenElse>(s); branch && axes_.empty() && !in_block_) {
+      for (const bool yes : {true, false}) {
+        branches_.emplace_back(branch, yes);
+        visit(yes ? branch->then_case : branch->else_case);
+        branches_.pop_back();
+      }
     } else if (const auto* realize = as<ir::SBlockRealize>(s)) {
       visit_block(realize->block);
-    } else if (const auto* found = as<ir::BufferStore>(s)) {
-      if (!memory_.has(found->buffer->data)) return;
-      ++stores;
-      store = found;
-      once_ = writes_once(found);
+    } else if (const auto* store = as<ir::BufferStore>(s)) {
+      if (memory_.has(store->buffer->data)) found.push_back({store, writes_once(store), axes_, branches_});
     } else {
       ir::for_each_use(s, [&](const ir::Node* n) {
         if (const auto* inner = as<ir::Stmt>(n)) visit(inner);
       });
     }
   }
-  bool once() const { return once_; }
+
+  // No element is written twice.
+  bool once() {
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      if (!found[i].once) return false;
+      for (std::size_t k = 0; k < i; ++k)
+        if (!are_alternatives(found[k], found[i]) && !are_apart(found[k], found[i])) return false;
+    }
+    return !found.empty();
+  }
 
  private:
   // The axes of a block stand for the loops around it: it is executed once for each of their values.
   void visit_block(const ir::SBlock* block) {
-    const Vars outer_axes = axes_;
+    const Axes outer_axes = axes_;
     const bool outer_block = in_block_, outer_reduces = reduces_;
     if (!block->iter_vars.empty() && !in_block_) axes_.clear();
     in_block_ = in_block_ || !block->iter_vars.empty();
     reduces_ = reduces_ || block->init != nullptr;
     for (const ir::IterVar& axis : block->iter_vars) {
       reduces_ = reduces_ || axis.kind == ir::IterKind::Reduce;
-      if (!ir::is_const(axis.dom.extent, 1)) axes_.push_back(axis.var);
+      if (!ir::is_const(axis.dom.extent, 1)) axes_.push_back({axis.var, axis.dom});
     }
     visit(block->init);
     visit(block->body);
@@ -96,10 +175,11 @@ class Writing {
 
   bool writes_once(const ir::BufferStore* s) const {
     if (reduces_) return false;
-    const auto plain = [&](const ir::Var* v) {
-      return std::count(s->indices.begin(), s->indices.end(), static_cast<const ir::Expr*>(v)) == 1;
+    const auto plain = [&](const Axis& a) {
+      return std::count(s->indices.begin(), s->indices.end(), static_cast<const ir::Expr*>(a.var)) == 1;
     };
     if (std::all_of(axes_.begin(), axes_.end(), plain)) return true;
+    if (s->indices.size() == 1 && order_.rises(s->indices[0], axes_)) return true;
     return !in_block_ && fills(s);
   }
 
@@ -112,15 +192,31 @@ class Writing {
       const auto n = ir::const_int(d);
       if (!n || __builtin_mul_overflow(elements, *n, &elements)) return false;
     }
-    return turns_ == elements && std::all_of(axes_.begin(), axes_.end(), [&](const ir::Var* v) {
-             return std::find(used.begin(), used.end(), v) != used.end();
+    return turns_ == elements && std::all_of(axes_.begin(), axes_.end(), [&](const Axis& a) {
+             return std::find(used.begin(), used.end(), a.var) != used.end();
            });
   }
 
+  static bool are_alternatives(const Write& a, const Write& b) {
+    return std::any_of(a.branches.begin(), a.branches.end(), [&](const auto& branch) {
+      return std::find(b.branches.begin(), b.branches.end(), std::pair(branch.first, !branch.second)) !=
+             b.branches.end();
+    });
+  }
+
+  bool are_apart(const Write& a, const Write& b) {
+    if (!rises(a) || !rises(b) || a.store->buffer != b.store->buffer) return false;
+    const ir::Expr *at_a = a.store->indices[0], *at_b = b.store->indices[0];
+    return order_.ends_before(at_a, a.axes, at_b, b.axes) || order_.ends_before(at_b, b.axes, at_a, a.axes);
+  }
+  bool rises(const Write& w) { return w.store->indices.size() == 1 && order_.rises(w.store->indices[0], w.axes); }
+
   const Memory& memory_;
-  Vars axes_;
+  Order& order_;
+  Axes axes_;
+  std::vector<std::pair<const ir::IfThenElse*, bool>> branches_;
   std::optional<std::int64_t> turns_ = 1;
-  bool in_block_ = false, reduces_ = false, once_ = false;
+  bool in_block_ = false, reduces_ = false;
 };
 
 bool same_indices(Indices a, Indices b) {
@@ -161,12 +257,18 @@ bool reads_what_it_writes(const ir::PrimFunc* f, std::size_t read, std::size_t w
   const ir::Buffer *from = f->params[read].buffer, *to = f->params[written].buffer;
   if (!from || !to) return false;
   const Memory of_from(f, from), of_to(f, to);
-  Writing writing(of_to);
+  Order order;
+  Writing writing(of_to, order);
   writing.visit(f->body);
-  if (writing.stores != 1 || !writing.once()) return false;
-  const ir::BufferStore* s = writing.store;
-  for (const Memory* memory : {&of_from, &of_to})
-    if (other_uses(s->value, *memory, s) > 0 || uses(f->body, *memory) != uses(s->value, *memory)) return false;
+  if (!writing.once()) return false;
+  for (const Memory* memory : {&of_from, &of_to}) {
+    std::size_t of_writers = 0;
+    for (const Write& w : writing.found) {
+      if (other_uses(w.store->value, *memory, w.store) > 0) return false;
+      of_writers += uses(w.store->value, *memory);
+    }
+    if (uses(f->body, *memory) != of_writers) return false;
+  }
   return true;
 }
 

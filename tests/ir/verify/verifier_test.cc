@@ -326,6 +326,10 @@ TEST_CASE("rule 19: no undefined variable or buffer") {
   auto params = c.list<PrimParam>({{c.var("a", c.pointer()), a}});
   CHECK(r.broken(c.prim_func(params, c.void_type(), c.store(a, c.float_imm(r.f32, 0), at), {})) == "19");
   CHECK(r.broken(c.prim_func(params, c.void_type(), c.store(a, c.load(b, zero), zero), {})) == "19");
+  // Over memory that has a name, but not declared itself.
+  Buffer over = *a;
+  over.name = "A_1";
+  CHECK(r.broken(c.prim_func(params, c.void_type(), c.store(c.buffer(over), c.float_imm(r.f32, 0), zero), {})) == "19");
 }
 
 TEST_CASE("rule 20: no nested redefinition") {

@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "frontend/script/tir/tir.h"
-#include "rldb/ir/arith.h"
 #include "rldb/ir/equal.h"
+#include "rldb/ir/regions.h"
 #include "rldb/ir/scalar.h"
 
 namespace rldb::frontend::script {
@@ -56,9 +56,11 @@ const ir::Expr* region_extent(Reader& r, const ir::Expr* begin, const ir::Expr* 
   if (ir::is_const(begin, 0)) return end;
   const ir::Expr* e = ir::sub(r.ctx, end, begin);
   if (ir::isa<ir::IntImm>(e)) return e;
-  if (is_simplified(begin->dtype())) return ir::Analyzer(r.ctx).simplify(e);
-  const auto* written = ir::as<ir::BinaryExpr>(end);
-  if (written && written->op() == ir::BinaryKind::Add && ir::structural_equal(written->a, begin)) return written->b;
+  // Written as the printer does: the difference is not looked into, where minima and maxima could be joined.
+  const auto* sum_of = ir::as<ir::BinaryExpr>(end);
+  const bool written = sum_of && sum_of->op() == ir::BinaryKind::Add && ir::structural_equal(sum_of->a, begin);
+  if (is_simplified(begin->dtype())) return ir::simplified_extent(r.ctx, written ? sum_of->b : e);
+  if (written) return sum_of->b;
   Sum sum;
   sum.add(end, false);
   sum.add(begin, true);
