@@ -157,8 +157,25 @@ Debugger::Impl::Resolved Debugger::Impl::resolve_node(std::string_view label, co
   return r;
 }
 
-// The nearest binding at or after the line, in the function that contains the line. Of one without code (a transpose
-// that was made a part of a product): the next one.
+// Behind the last binding of a function: where it returns.
+static std::vector<Site> returns_at(const session::Session& session, std::string_view file, std::uint32_t line,
+                                    const CodeMap& map) {
+  std::vector<Site> sites;
+  if (!map.build()->source) return sites;
+  for (const ir::ModuleEntry& e : map.build()->source->entries) {
+    const source::Span span = session.context().span_of(e.function);
+    const source::Buffer* buffer = session.sources().find(span.file);
+    if (!buffer || !names_file(file, buffer->name()) || !ir::isa<ir::Function>(e.function)) continue;
+    if (line < buffer->line_column(span.begin).line || line > buffer->line_column(span.end).line) continue;
+    const FunctionIndex f = map.executable().find_function(e.name);
+    if (f < 0 || map.executable().functions[std::size_t(f)].kind != FunctionKind::Bytecode) continue;
+    for (const Pc pc : map.returns(f)) sites.push_back({pc});
+  }
+  return sites;
+}
+
+// The nearest binding at or after the line, in the function that contains the line, or its end. Of one without code (a
+// transpose that was made a part of a product): the next one.
 Debugger::Impl::Resolved Debugger::Impl::resolve_line(std::string_view file, std::uint32_t line,
                                                       const CodeMap& map) const {
   if (const auto text = kernel_at(file, line, map)) return resolve_in_kernel(*text, std::to_string(line), map);
@@ -201,6 +218,7 @@ Debugger::Impl::Resolved Debugger::Impl::resolve_line(std::string_view file, std
     const UserBinding& b = map.bindings()[i];
     if (names_file(file, b.file) && b.line == best) add_sorted(r.sites, map.starts_of(int(i)));
   }
+  if (r.sites.empty()) r.sites = returns_at(session, file, line, map);
   if (r.sites.empty()) r.problem = source::message(diag::NothingAtLine, "binding", fmt::format("{}:{}", file, line));
   return r;
 }
@@ -492,7 +510,8 @@ void Debugger::Impl::move_lines(const LineMove& move) {
     const auto colon = b.spec.rfind(':');
     const bool names = colon != std::string::npos;
     const auto line = number(std::string_view(b.spec).substr(names ? colon + 1 : 0));
-    if (!line || b.in_kernel || (names && !names_file(std::string_view(b.spec).substr(0, colon), move.file))) continue;
+    const bool is_printed = b.in_kernel && b.kernel_file.empty();
+    if (!line || is_printed || (names && !names_file(std::string_view(b.spec).substr(0, colon), move.file))) continue;
     b.spec = (names ? b.spec.substr(0, colon + 1) : std::string()) + std::to_string(move.moved(*line));
   }
 }

@@ -303,11 +303,11 @@ namespace {
 // A client at the other end of two pipes.
 class PipeClient {
  public:
-  PipeClient() {
+  explicit PipeClient(OthersOutput others = OthersOutput::IsLeft) {
     REQUIRE(::pipe(to_) == 0);
     REQUIRE(::pipe(from_) == 0);
-    server_ = std::thread([this] {
-      serve_client({}, to_[0], from_[1]);
+    server_ = std::thread([this, others] {
+      serve_client({}, to_[0], from_[1], others);
       ::close(from_[1]);
     });
     splitter_ = split_frames(kMaxMessageBytes);
@@ -385,6 +385,57 @@ TEST_CASE("a program that runs is paused, and meanwhile every request has its re
   CHECK(client.wait("event", "stopped")["body"]["reason"] == "pause");
   client.send("disconnect");
   CHECK(client.wait("response", "disconnect")["success"] == true);
+}
+
+TEST_CASE("a restart with a text that cannot be read keeps the run") {
+  const TestFolder folder;
+  const std::string file = folder.write("module.py", kModule);
+  TestClient client;
+  client.body("initialize");
+  client.body("launch", launch_of(file));
+  client.body("configurationDone");
+  folder.write("module.py", replaced(std::string(kModule), "R.add(a, x)", "R.add(a, nowhere)"));
+  client.body("restart");
+  CHECK(client.failure == "`nowhere` is not defined");
+  CHECK(client.body("stackTrace", {{"threadId", 1}})["stackFrames"].size() == 1);
+  folder.write("module.py", kModule);
+  client.body("restart");
+  CHECK(client.failure.empty());
+}
+
+TEST_CASE("lines that are set after the file was written are those of the text that a restart reads") {
+  const TestFolder folder;
+  const std::string file = folder.write("module.py", kModule);
+  TestClient client;
+  client.body("initialize");
+  client.body("launch", launch_of(file));
+  client.body("configurationDone");
+  folder.write("module.py", "# one\n# two\n" + std::string(kModule));
+  const auto set = [&](int line) {
+    return client.body("setBreakpoints", {{"source", {{"path", file}}},
+                                          {"breakpoints", Json::array({Json{{"line", line}}})}})["breakpoints"][0];
+  };
+  CHECK(set(19)["verified"] == false);
+  Json changed;
+  for (const Json& m : client.send("restart"))
+    if (m.value("event", "") == "breakpoint") changed = m["body"]["breakpoint"];
+  CHECK(changed["verified"] == true);
+  CHECK(changed["line"] == 19);
+  CHECK(set(19)["verified"] == true);
+}
+
+TEST_CASE("a shell command's output is the console's") {
+  const TestFolder folder;
+  const std::string file = folder.write("module.py", kModule);
+  PipeClient client(OthersOutput::IsSent);
+  client.send("initialize");
+  client.send("launch", launch_of(file));
+  client.send("configurationDone");
+  REQUIRE(client.wait("event", "stopped").is_object());
+  client.send("evaluate", {{"expression", "!echo out"}, {"context", "repl"}});
+  CHECK(client.wait("event", "output")["body"] == Json{{"category", "stdout"}, {"output", "out\n"}});
+  client.send("evaluate", {{"expression", "!echo err >&2"}, {"context", "repl"}});
+  CHECK(client.wait("event", "output")["body"] == Json{{"category", "stderr"}, {"output", "err\n"}});
 }
 
 TEST_CASE("a breakpoint is set while the program runs, which goes on") {

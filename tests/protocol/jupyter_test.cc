@@ -8,7 +8,7 @@
 #include "protocol/jupyter/hmac.h"
 #include "protocol/jupyter/install.h"
 #include "protocol/jupyter/kernel.h"
-#include "protocol/jupyter/standard_streams.h"
+#include "protocol/standard_streams.h"
 
 namespace rldb::protocol::jupyter {
 

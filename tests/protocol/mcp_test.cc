@@ -210,6 +210,10 @@ TEST_CASE("errors of programs are results, those of arguments are errors") {
   CHECK(is_refused(client.call("list", {{"what", "secrets"}})));
   CHECK(is_refused(client.call("list", {{"what", "values"}})));
   CHECK(is_refused(client.call("list", {{"more", 1}})));
+  const std::string p = client.open();
+  const Json unknown = client.call("run_passes", {{"program", p}, {"passes", "LegalizeOps,NoPass"}});
+  CHECK(unknown["isError"] == true);
+  CHECK(unknown["structuredContent"]["data"].empty());
 }
 
 TEST_CASE("arguments reach neither a shell, options, other entries nor other files") {

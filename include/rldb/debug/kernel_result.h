@@ -1,5 +1,5 @@
 // The results of a kernel that is run by itself: it returns nothing and writes buffers.
-// Users: `run` in batch and at the prompt.
+// Users: `run` in batch, at the prompt and in an editor.
 #pragma once
 
 #include <span>

@@ -5,7 +5,10 @@
 
 namespace rldb::protocol::dap {
 
+// Text that others than the session write to the process's standard output and error: a shell, a library.
+enum class OthersOutput { IsLeft, IsSent };
+
 // Until the client disconnects or its input ends.
-void serve_client(const ui::CommandLine& line, int input, int output);
+void serve_client(const ui::CommandLine& line, int input, int output, OthersOutput others = OthersOutput::IsLeft);
 
 }  // namespace rldb::protocol::dap

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "rldb/support/text.h"
+
 namespace rldb::ir {
 
 namespace {
@@ -59,7 +61,7 @@ std::string describe(const Type* t) {
       return fmt::format("Tuple of {} fields", as<TupleType>(t)->fields.size());
     case TypeKind::Func: {
       const auto* f = as<FuncType>(t);
-      return f->opaque ? "Callable" : fmt::format("Callable of {} parameters", f->params.size());
+      return f->opaque ? "Callable" : fmt::format("Callable of {}", support::counted(f->params.size(), "parameter"));
     }
     case TypeKind::Pointer:
       return "handle";

@@ -60,6 +60,7 @@ class Adapter {
   std::optional<Failure> execute(const std::string& entry);
   void start();
   void run_script();
+  std::optional<Failure> read_again();
   void sanitize();
   void start_other_ranks();
   void end_program(int exit_code);

@@ -29,7 +29,8 @@ Answer Adapter::on_dataBreakpointInfo(const Request& request) {
   if (reference > 0) {
     select_rank_of_variables(reference);
     auto target = variables_->target_of(reference, expression);
-    if (!target.ok()) return Json{{"dataId", nullptr}, {"description", target.error().message}};
+    if (!target.ok())
+      return Json{{"dataId", nullptr}, {"description", fmt::format("`{}` cannot be watched", expression)}};
     expression = target->expression;
     frame = target->frame;
   }

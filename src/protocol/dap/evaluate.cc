@@ -15,14 +15,6 @@ using runtime::Value;
 
 namespace {
 
-std::string first_reason(const source::Diagnostics& diagnostics) {
-  for (const source::Diagnostic& d : diagnostics.all()) {
-    if (d.severity != source::Severity::Error) continue;
-    return d.hint.empty() ? d.message : fmt::format("{} ({})", d.message, d.hint);
-  }
-  return "it has no value";
-}
-
 // A name, or elements or fields of one: what cannot have an effect.
 bool is_harmless(std::string_view text) {
   return text.find_first_of("(=:!?;\n") == std::string_view::npos && !ui::trim(text).empty();
@@ -143,7 +135,7 @@ Answer Adapter::evaluate_text(const std::string& text, std::string_view context,
   std::vector<std::string> notes;
   const Quiet quiet(repl_->session());
   const auto value = repl_->debugger().evaluate(text, frame, diagnostics, &notes);
-  if (!value) return refused(first_reason(diagnostics));
+  if (!value) return refused(reason_in(diagnostics, "it has no value"));
   Json body = variables_->shown(*value, text, frame);
   body["result"] = context == "clipboard" ? Json(whole_text(*value)) : body["value"];
   body.erase("value");
@@ -216,7 +208,7 @@ Answer Adapter::assign(const std::string& target, const std::string& value, int 
     done = repl_->debugger().assign(target, value, frame, diagnostics);
     return done ? ui::Status::Good : ui::Status::Failed;
   });
-  if (!done) return refused(first_reason(diagnostics));
+  if (!done) return refused(reason_in(diagnostics, "it has no value"));
   source::Diagnostics ignored;
   const auto now = repl_->debugger().evaluate(target, frame, ignored);
   Json body = now ? variables_->shown(*now, target, frame) : Json{{"value", value}, {"variablesReference", 0}};

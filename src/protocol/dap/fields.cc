@@ -97,12 +97,11 @@ std::vector<std::string> Fields::texts(std::string_view name) {
   if (!value) return {};
   if (value->is_string()) return {value->get<std::string>()};
   std::vector<std::string> out;
-  for (const Json& one : list(name)) {
-    if (!one.is_string())
-      fail(fmt::format("`{}` must be a list of strings", name));
-    else
-      out.push_back(one.get<std::string>());
-  }
+  const bool is_list = value->is_array();
+  if (is_list)
+    for (const Json& one : *value)
+      if (one.is_string()) out.push_back(one.get<std::string>());
+  if (!is_list || out.size() != value->size()) fail(fmt::format("`{}` must be a string or a list of strings", name));
   return out;
 }
 

@@ -8,6 +8,7 @@
 #include "protocol/dap/adapter.h"
 #include "protocol/dap/fields.h"
 #include "rldb/repro/sanitize.h"
+#include "rldb/session/dim_names.h"
 #include "rldb/support/file.h"
 #include "rldb/ui/prompt/command.h"
 #include "rldb/ui/terminal/exit_code.h"
@@ -140,12 +141,18 @@ std::optional<Failure> Adapter::load() {
     if (auto failure = execute(":pipeline " + launch_.passes)) return failure;
   for (const std::string& command : launch_.commands)
     if (auto failure = execute(command)) return failure;
+  source::Diagnostics unknown;
+  if (!session::has_given_dims(repl_->session(), unknown)) return Failure{reason_in(unknown, {})};
   return std::nullopt;
 }
 
 Answer Adapter::begin(const Request& request, bool attach) {
   if (loaded_) return refused("a program is launched already");
-  if (auto failure = read_launch(request.arguments)) return support::Failure(*std::move(failure));
+  const ui::CommandLine given = line_;
+  if (auto failure = read_launch(request.arguments)) {
+    line_ = given;
+    return support::Failure(*std::move(failure));
+  }
   if (attach && !launch_.is_script && !launch_.program.ends_with(".rldbrun"))
     return refused(
         "`attach` takes a script (.session, .rldb) or a recorded run (.rldbrun) as its program; `launch` takes "
@@ -163,6 +170,7 @@ Answer Adapter::begin(const Request& request, bool attach) {
     variables_.reset();
     sources_.reset();
     repl_.reset();
+    line_ = given;
     then([this] { channel_.event("terminated"); });
     return support::Failure(*std::move(failure));
   }
@@ -300,6 +308,29 @@ Answer Adapter::on_disconnect(const Request&) {
   return Json();
 }
 
+// A text with errors changes nothing: the run stays where it is.
+std::optional<Failure> Adapter::read_again() {
+  console_.set_category("console");
+  if (repl_->debugger().active()) {
+    std::optional<Failure> wrong;
+    repl_->guard(":reload", [&] {
+      session::Session trial(repl_->session().options());
+      source::Diagnostics diagnostics;
+      if (trial.load_file(repl_->session().program_path(), diagnostics)) return ui::Status::Good;
+      console_.diagnose(diagnostics, trial.sources());
+      wrong = Failure{reason_in(diagnostics, "the program cannot be read")};
+      return ui::Status::Failed;
+    });
+    if (wrong) return wrong;
+    repl_->debugger().kill();
+    forget_stop();
+  }
+  repl_->tells_of_no_change = false;
+  auto failed = execute(":reload");
+  repl_->tells_of_no_change = true;
+  return failed;
+}
+
 // The program is read again, if it is a text; its passes are applied again and its breakpoints kept.
 Answer Adapter::on_restart(const Request& request) {
   if (!configured_) return refused("the program has not been started");
@@ -312,15 +343,14 @@ Answer Adapter::on_restart(const Request& request) {
   if (now.has("stopOnExit")) launch_.stop_on_exit = now.flag("stopOnExit");
   if (fields.failure()) return support::Failure(*fields.failure());
   if (now.failure()) return support::Failure(*now.failure());
+  if (!launch_.is_script) {
+    if (auto failed = read_again()) {
+      if (repl_->debugger().last_stop().kind == debug::StopKind::None) then([this] { end_program(ui::kFailed); });
+      return support::Failure(*std::move(failed));
+    }
+  }
   repl_->debugger().kill();
   forget_stop();
-  if (!launch_.is_script) {
-    console_.set_category("console");
-    repl_->tells_of_no_change = false;
-    const auto failed = execute(":reload");
-    repl_->tells_of_no_change = true;
-    if (failed) return support::Failure(*failed);
-  }
   then([this] { start(); });
   return Json();
 }

@@ -14,13 +14,6 @@ using debug::Breakpoint;
 
 namespace {
 
-std::string reason_of(const source::Diagnostics& diagnostics) {
-  for (const source::Diagnostic& d : diagnostics.all())
-    if (d.severity == source::Severity::Error)
-      return d.hint.empty() ? d.message : fmt::format("{} ({})", d.message, d.hint);
-  return "it cannot be set";
-}
-
 // `5`, `>= 5`, `> 4`: from that hit on; `== 5`: that one; `% 5`: every fifth. Nullopt: none of these.
 std::optional<debug::HitRule> read_rule(std::string_view text) {
   using When = debug::HitRule::When;
@@ -47,7 +40,16 @@ std::optional<debug::HitRule> read_rule(std::string_view text) {
   return rule.count == 0 ? std::nullopt : std::optional(rule);
 }
 
+constexpr std::string_view kNotReadYet = "the file has changed since it was read: `restart` reads it again";
+
 }  // namespace
+
+std::string reason_in(const source::Diagnostics& diagnostics, std::string_view otherwise) {
+  for (const source::Diagnostic& d : diagnostics.all())
+    if (d.severity == source::Severity::Error)
+      return d.hint.empty() ? d.message : fmt::format("{} ({})", d.message, d.hint);
+  return std::string(otherwise);
+}
 
 const std::vector<FilterRow>& filters() {
   static const std::vector<FilterRow> rows{
@@ -132,6 +134,14 @@ Answer Points::set_source(const Json& arguments) {
       p.message = where.error().message;
   }
   drop(PointGroup::Source, &key);
+  if (where.ok() && where->kind == SourceKind::File) {
+    const bool written = sources_.is_written(path);
+    const bool is_of_next = written || fields.flag("sourceModified");
+    for (Point& p : wanted) {
+      if (is_of_next) p.text_before = sources_.file_text(path);
+      if (written) p.message = kNotReadYet;
+    }
+  }
   return answer(std::move(wanted));
 }
 
@@ -302,7 +312,7 @@ bool Points::dress(Point& p, int number) {
   debug::Debugger& debugger = repl_.debugger();
   if (!debugger.set_condition(number, p.condition, diagnostics) ||
       (!p.log.empty() && !debugger.set_log(number, p.log, diagnostics))) {
-    p.message = reason_of(diagnostics);
+    p.message = reason_in(diagnostics, "it cannot be set");
     return false;
   }
   if (p.hit.empty()) return true;
@@ -323,7 +333,7 @@ void Points::add_one(Point& p, const std::string& spec) {
   const Breakpoint* made = filter ? repl_.debugger().add_catchpoint(filter->event, diagnostics)
                                   : repl_.debugger().add_breakpoint(spec, false, diagnostics);
   if (!made) {
-    p.message = reason_of(diagnostics);
+    p.message = reason_in(diagnostics, "it cannot be set");
     return;
   }
   p.numbers.push_back(made->number);
@@ -348,7 +358,7 @@ void Points::watch(Point& p) {
   const Breakpoint* made =
       repl_.debugger().add_watchpoint(std::string_view(p.key).substr(colon + 1), frame, false, diagnostics);
   if (!made) {
-    p.message = reason_of(diagnostics);
+    p.message = reason_in(diagnostics, "it cannot be set");
     return;
   }
   p.numbers.push_back(made->number);
@@ -489,6 +499,12 @@ void Points::refresh() {
     const bool by_version = p.source && p.source->kind == SourceKind::Version;
     // Instructions have other numbers in other code.
     if (by_version && p.build != sources_.build()) {
+      remove(p);
+      p.message.clear();
+      place(p);
+    }
+    if (p.text_before && *p.text_before != sources_.file_text(p.source->name)) {
+      p.text_before.reset();
       remove(p);
       p.message.clear();
       place(p);

@@ -25,6 +25,8 @@ struct FilterRow {
   std::string_view event;  // `catch` stops at it; empty: the debugger stops at it anyway, or a check finds it
 };
 const std::vector<FilterRow>& filters();
+// The first error's message.
+std::string reason_in(const source::Diagnostics& diagnostics, std::string_view otherwise);
 // The filter that a fault of the program belongs to.
 std::string_view filter_of(const runtime::Error& error);
 
@@ -69,6 +71,9 @@ class Points {
     std::string key;  // Source: of the source; Function: its name; Data: dataId; Exception: the filter
     std::optional<SourceRef> source;
     std::uint32_t line = 0;  // of the source, as requested
+    // File: the text of the program when the client set it by a newer one, whose lines it counts. It is placed anew
+    // when that has been read.
+    std::optional<std::string> text_before;
     std::string condition, hit, log;
     std::vector<int> numbers;
     std::shared_ptr<const session::Build> build;  // Version: the code that its numbers are in

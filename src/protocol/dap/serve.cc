@@ -7,10 +7,12 @@
 #include <cerrno>
 #include <csignal>
 #include <new>
+#include <optional>
 
 #include "protocol/dap/adapter.h"
 #include "protocol/loopback.h"
 #include "protocol/message_frames.h"
+#include "protocol/standard_streams.h"
 #include "rldb/protocol/dap.h"
 #include "rldb/source/diagnostic_entry.h"
 #include "rldb/support/cancel.h"
@@ -35,11 +37,14 @@ bool write_all(int fd, std::string_view bytes) {
 
 }  // namespace
 
-void serve_client(const ui::CommandLine& line, int input, int output) {
+void serve_client(const ui::CommandLine& line, int input, int output, OthersOutput others) {
   bool lost = false;
   Channel channel([&](const Json& message) {
     if (!lost) lost = !write_all(output, to_frame(message));
   });
+  std::optional<StandardStreams> streams;
+  if (others == OthersOutput::IsSent)
+    streams.emplace([&](std::string_view name, std::string_view text) { channel.output(name, text); });
   Traffic traffic(channel);
   MessageThread reader(
       input, split_frames(kMaxMessageBytes), [&](Message message) { return traffic.take(std::move(message)); },
@@ -51,6 +56,7 @@ void serve_client(const ui::CommandLine& line, int input, int output) {
     } catch (const std::bad_alloc&) {  // while a reply was made: the request has none
       channel.output("stderr", "out of memory\n");
     }
+    if (streams) streams->drain();
     traffic.done();
     if (adapter.is_over()) break;
   }
@@ -76,13 +82,14 @@ int serve_port(const CommandLine& line, Console& console) {
   }
   console.error(fmt::format("listening on 127.0.0.1:{}\n", port));
   ::fcntl(listening, F_SETFL, O_NONBLOCK);
+  protocol::take_standard_input();
   const InterruptPipe interrupt;
   while (interrupt.wait_for(listening)) {
     const int client = ::accept4(listening, nullptr, nullptr, SOCK_CLOEXEC);
     // A client that has gone again is not waited for.
     if (client < 0 && (errno == EINTR || errno == EAGAIN || errno == ECONNABORTED)) continue;
     if (client < 0) break;
-    protocol::dap::serve_client(line, client, client);
+    protocol::dap::serve_client(line, client, client, protocol::dap::OthersOutput::IsSent);
     ::close(client);
     support::clear_cancel();
   }
@@ -96,7 +103,8 @@ int serve_dap(const CommandLine& line, Console& console) {
   // A client that has gone is an error of `write`.
   std::signal(SIGPIPE, SIG_IGN);
   if (line.dap.port) return serve_port(line, console);
-  protocol::dap::serve_client(line, STDIN_FILENO, STDOUT_FILENO);
+  const int input = protocol::take_standard_input(), output = protocol::take_standard_output();
+  protocol::dap::serve_client(line, input, output, protocol::dap::OthersOutput::IsSent);
   return kGood;
 }
 

@@ -8,6 +8,7 @@
 
 #include "rldb/bytecode/disassemble.h"
 #include "rldb/ir/printer.h"
+#include "rldb/support/file.h"
 #include "rldb/support/hash.h"
 
 namespace rldb::protocol::dap {
@@ -131,6 +132,25 @@ std::string Sources::buffer_name(const std::string& path) const {
     if (same.empty() && is_file(buffer->name()) && fs::equivalent(buffer->name(), path, ignored)) same = buffer->name();
   }
   return same;
+}
+
+std::string_view Sources::file_text(const std::string& path) const {
+  const std::string name = buffer_name(path);
+  const ir::Module* module = repl_.session().module();
+  if (name.empty() || !module) return {};
+  for (const ir::ModuleEntry& e : module->entries) {
+    const source::FileId file = repl_.session().context().span_of(e.function).file;
+    if (const source::Buffer* buffer = repl_.session().sources().find(file); buffer && buffer->name() == name)
+      return buffer->text();
+  }
+  return {};
+}
+
+bool Sources::is_written(const std::string& path) const {
+  const std::string_view known = file_text(path);
+  if (known.empty()) return false;
+  const auto text = support::read_file(path, source::kMaxBytes);
+  return text.ok() && *text != known;
 }
 
 support::Result<std::string, Failure> Sources::text(const SourceRef& ref) {

@@ -59,6 +59,10 @@ class Sources {
   }
   // Of a file as the session knows it; empty: it is not part of the program.
   std::string buffer_name(const std::string& path) const;
+  // The text that the program was read from; empty: it has no such file.
+  std::string_view file_text(const std::string& path) const;
+  // Its file has another text by now.
+  bool is_written(const std::string& path) const;
   std::string listing(const bytecode::Executable& exe, const std::string& function) const;
 
  private:

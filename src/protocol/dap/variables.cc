@@ -145,7 +145,7 @@ Json Variables::scopes(int frame) {
 std::vector<Json> Variables::rows_of(const Scope& scope) {
   switch (scope.kind) {
     case ScopeKind::Result:
-      return {named("result", repl_.debugger().last_stop().value, "_", scope.frame)};
+      return {named("result", repl_.debugger().last_stop().value, {}, scope.frame)};
     case ScopeKind::Kernel:
     case ScopeKind::Buffers:
     case ScopeKind::Accesses:

@@ -15,8 +15,8 @@
 
 #include "protocol/jupyter/connection.h"
 #include "protocol/jupyter/kernel.h"
-#include "protocol/jupyter/standard_streams.h"
 #include "protocol/jupyter/zmq.h"
+#include "protocol/standard_streams.h"
 
 namespace rldb::protocol::jupyter {
 

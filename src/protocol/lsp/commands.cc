@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "protocol/lsp/methods.h"
+#include "rldb/debug/kernel_result.h"
 #include "rldb/eval/eval.h"
 #include "rldb/ir/printer.h"
 #include "rldb/passes/pass.h"
@@ -124,9 +125,10 @@ RpcResult<Json> run_function(Server& server, const Json& arguments) {
   const auto* f = session.module() ? ir::as<ir::Function>(session.module()->find(run.function)) : nullptr;
   note_parameters(session.context(), f, *given, run);
   ValueNotes notes(run, session.context());
-  const session::RunResult result = f ? session.run_watched(session.module(), run.function, values, notes, found)
-                                      : session.run(run.function, values, found);
+  session::RunResult result = f ? session.run_watched(session.module(), run.function, values, notes, found)
+                                : session.run(run.function, values, found);
   if (!result.ok) return failed(found, "the run failed");
+  if (result.value.is_null()) result.value = debug::kernel_result(session, run.function, values);
   run.result = runtime::format_brief(result.value);
   std::string text = opened->output->text;
   for (const Json& a : listed)

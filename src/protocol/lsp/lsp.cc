@@ -1,12 +1,11 @@
 // rldb lsp: a server of the Language Server Protocol on standard input and output.
-#include <unistd.h>
-
 #include <memory>
 #include <string>
 
 #include "protocol/lsp/server.h"
 #include "protocol/lsp/traffic.h"
 #include "protocol/message_frames.h"
+#include "protocol/standard_streams.h"
 #include "rldb/support/cancel.h"
 #include "rldb/ui/batch/handlers.h"
 #include "rldb/ui/terminal/exit_code.h"
@@ -30,7 +29,7 @@ class Loop {
       : console_(console),
         limit_(line.timeout > 0 ? line.timeout : kUsualLimit),
         server_(line, [this](const Json& message) { write(message); }),
-        reader_(STDIN_FILENO, split_frames(kMaxMessageBytes),
+        reader_(take_standard_input(), split_frames(kMaxMessageBytes),
                 [this](const std::string& text) { traffic_.look(text); }) {}
 
   int run() {

@@ -1,6 +1,4 @@
 // rldb mcp [FOLDER...]: a server of the Model Context Protocol on standard input and output, a message a line.
-#include <unistd.h>
-
 #include <algorithm>
 #include <deque>
 #include <mutex>
@@ -9,6 +7,7 @@
 
 #include "protocol/mcp/server.h"
 #include "protocol/message_lines.h"
+#include "protocol/standard_streams.h"
 #include "rldb/source/diagnostic_entry.h"
 #include "rldb/support/cancel.h"
 #include "rldb/ui/batch/handlers.h"
@@ -100,7 +99,7 @@ int serve_mcp(const CommandLine& line, Console& console) {
   }
   mcp::Server server(line, std::move(roots));
   Current current;
-  MessageReader lines(STDIN_FILENO, split_lines(kMaxMessageBytes),
+  MessageReader lines(take_standard_input(), split_lines(kMaxMessageBytes),
                       [&](const std::string& text) { look_for_cancellation(text, current); });
   while (const auto message = lines.next()) {
     support::clear_cancel();

@@ -65,6 +65,7 @@ RpcResult<Answer> answer_open(const Call& c) {
     return Answer{std::move(reply)};
   }
   program->set_name(c.arguments.has("path") ? c.text("path") : "module");
+  if (program->is_stopped()) program->begin_run();  // a recorded one
   if (reply["data"].is_object()) reply["data"]["handle"] = handle;
   const Resource module = program->module_text();
   return Answer{std::move(reply), module.text.empty() ? std::vector<Resource>() : std::vector<Resource>{module}};
@@ -234,9 +235,9 @@ RpcResult<Json> call_tool(const Tool& tool, const Json& given, Programs& program
   Json content =
       Json::array({{{"type", "text"}, {"text", structured.dump(-1, ' ', false, Json::error_handler_t::replace)}}});
   for (const Resource& link : answer.links) content.push_back(link_to(link));
-  // A fault that was looked for and found is a result; an answer that was given up is none.
+  // A fault that was looked for and found is a result; an answer that was given up, or an empty list, is none.
   const bool given_up = support::cancel_cause() != support::CancelCause::None;
-  const bool has_result = !given_up && (!structured["data"].is_null() || structured.contains("resource"));
+  const bool has_result = !given_up && (!structured["data"].empty() || structured.contains("resource"));
   return Json{{"content", std::move(content)},
               {"structuredContent", structured},
               {"isError", !structured.value("ok", false) && !has_result}};

@@ -239,8 +239,9 @@ FuzzReport fuzz(session::Session& session, const FuzzOptions& options) {
 }
 
 std::string to_string(const FuzzReport& r) {
-  std::string text = fmt::format("{} programs of {} operators, {} of them compared ({} on the engines): {}", r.programs,
-                                 r.operators, r.compared, r.on_engines, support::counted(r.findings.size(), "finding"));
+  std::string text = fmt::format("{} of {}, {} of them compared ({} on the engines): {}",
+                                 support::counted(r.programs, "program"), support::counted(r.operators, "operator"),
+                                 r.compared, r.on_engines, support::counted(r.findings.size(), "finding"));
   for (const FuzzFinding& f : r.findings) {
     text += fmt::format("\n\nseed {}: {}\n", f.seed, f.text);
     if (!f.confirmed)

@@ -7,6 +7,7 @@
 #include "rldb/repro/compare.h"
 #include "rldb/repro/planner.h"
 #include "rldb/runtime/tensor_file.h"
+#include "rldb/session/dim_names.h"
 #include "rldb/session/generated.h"
 #include "rldb/session/group.h"
 #include "rldb/source/diagnostic_file.h"
@@ -284,6 +285,11 @@ int batch_run(const CommandLine& line, Console& console) {
   auto session = open_session(line, console);
   if (!session) return kUsage;
   if (const int code = load(*session, line.files[0], line, console); code != kGood) return code;
+  source::Diagnostics unknown;
+  if (!session::has_given_dims(*session, unknown)) {
+    if (!job || job->group().rank() == 0) report(unknown, session->sources(), line, console);
+    return kUsage;
+  }
   const std::string function = function_of(line, *session);
   if (job) {
     if (const auto refusal = session::missing_ability("a run on several ranks", session::kRanks, *session)) {

@@ -302,7 +302,10 @@ class Tests {
       return 128 + SIGINT;
     }
     const bool rewrite = line_.test.bless || (line_.test.update_only_output && result->expectations_hold);
-    if (rewrite && result->blessed != r.text) {
+    const bool silent = has_only_expectations(r.text);
+    if (line_.test.bless && silent && !json())
+      console_.print("note: {} has `:expect` and no line with `#|`: no replies are written to it\n", r.path);
+    if (rewrite && !silent && result->blessed != r.text) {
       if (!write_output(r.path, result->blessed, console_)) return kUsage;
       if (!json()) console_.print("blessed {}\n", r.path);
     }

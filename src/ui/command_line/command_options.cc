@@ -1,5 +1,10 @@
 // The options of each batch command.
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <iterator>
 
 #include "rldb/repro/sanitize.h"
 #include "rldb/session/typed_value.h"
@@ -337,10 +342,21 @@ void add_lsp_command(CLI::App& app, CommandLine& /*c*/) {
       "--stdio", [] {}, "standard input and output, as some clients say; there is nothing else");
 }
 
+CLI::Validator port_number() {
+  return {[](std::string& text) {
+            std::uint16_t port = 0;
+            const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
+            const bool good = error == std::errc() && end == text.data() + text.size();
+            return good ? std::string() : fmt::format("`{}` is not a number from 0 to 65535", text);
+          },
+          ""};
+}
+
 void add_dap_command(CLI::App& app, CommandLine& c) {
   app.add_option_function<std::uint16_t>(
          "--port", [&c](const std::uint16_t& port) { c.dap.port = port; },
          "serve on this loopback port instead of the standard streams; 0: a free one")
+      ->check(port_number())
       ->type_name("N");
   add_run_options(app, c);
 }
@@ -359,6 +375,18 @@ void add_test_command(CLI::App& app, CommandLine& c) {
                  "that the module has the fault")
       ->type_name("COMMAND");
   add_run_options(app, c);
+}
+
+// Their output is text alone: a reader of JSON must not take it for data.
+bool has_data(Subcommand id) {
+  constexpr Subcommand kText[] = {Subcommand::Print, Subcommand::Diff, Subcommand::Disasm, Subcommand::Run,
+                                  Subcommand::Fuzz};
+  return std::find(std::begin(kText), std::end(kText), id) == std::end(kText);
+}
+
+CLI::Validator text_only() {
+  return {[](std::string& word) { return word == "json" ? std::string("this command has no data") : std::string(); },
+          ""};
 }
 
 }  // namespace
@@ -418,6 +446,7 @@ void add_command_options(Subcommand id, CLI::App& app, CommandLine& c) {
       break;
   }
   add_common(app, c);
+  if (!has_data(id)) app.get_option("--format")->check(text_only())->description("text");
 }
 
 }  // namespace rldb::ui

@@ -129,6 +129,22 @@ bool run_editor(Repl& repl, const std::string& path) {
   return false;
 }
 
+// Enters what the user makes of the file. It stays while its text has an error.
+Status enter_edited(Repl& repl, const std::string& path, std::string_view before) {
+  const bool edited = run_editor(repl, path);
+  const auto changed = support::read_file(path, source::kMaxBytes);
+  const bool is_new = changed.ok() && trim(*changed) != trim(before);
+  Status status = Status::Failed;
+  if (edited && !changed.ok()) repl.fail(source::message(diag::FileNotFound, path, changed.error().reason));
+  if (edited && changed.ok()) status = is_new ? repl.execute(*changed) : Status::Good;
+  if (edited && changed.ok() && !is_new) repl.print("nothing has changed\n");
+  if (is_new && status != Status::Good)
+    repl.print("note: the edited text is in `{0}`; `:source {0}` enters it\n", path);
+  else
+    ::unlink(path.c_str());
+  return status;
+}
+
 Status edit_function(Repl& repl, const std::string& name) {
   const session::Program* program = repl.session().program();
   if (!needs(repl, "`:edit` of a function", session::kModule)) return Status::Failed;
@@ -139,16 +155,10 @@ Status edit_function(Repl& repl, const std::string& name) {
   const int error = file < 0 ? errno : support::write_all(file, *text);
   if (file >= 0) ::close(file);
   if (error != 0) return repl.fail(source::message(diag::FileNotWritten, path, support::error_text(error)));
-  const bool edited = run_editor(repl, path);
-  auto changed = support::read_file(path, source::kMaxBytes);
-  ::unlink(path);
-  if (!edited) return Status::Failed;
-  if (!changed.ok()) return repl.fail(source::message(diag::FileNotFound, path, changed.error().reason));
-  if (trim(*changed) == trim(*text)) {
-    repl.print("nothing has changed\n");
-    return Status::Good;
-  }
-  return repl.execute(*changed);
+  Status status = enter_edited(repl, path, *text);
+  while (status == Status::Failed && support::file_exists(path) && repl.ask && repl.ask("edit it again? (y/n) "))
+    status = enter_edited(repl, path, *text);
+  return status;
 }
 
 }  // namespace

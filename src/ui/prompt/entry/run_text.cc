@@ -341,7 +341,7 @@ Status Repl::run_entry(std::string_view text) {
   const Status status = report(diagnostics);
   if (!result.ok || status == Status::Failed) return tell_other_frames(text), Status::Failed;
   if (const std::string running = on_the_stack(result); !running.empty()) {
-    if (!may_end_run(fmt::format("a new definition of `{}`, which is being executed", running))) {
+    if (!may_end_run(fmt::format("a new definition of the executed function `{}`", running))) {
       session_->set_program(std::move(program));
       return Status::Failed;
     }

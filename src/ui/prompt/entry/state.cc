@@ -604,7 +604,7 @@ Status Repl::run_shell(std::string_view command) {
 Status Repl::run_shell_for_json(std::string_view command) {
   const support::TemporaryFolder folder("shell");
   const std::string file = folder.path() + "/output";
-  const int status = support::run_shell(fmt::format("{{ {}\n}} > '{}'", command, file));
+  const int status = support::run_shell(fmt::format("{{ {}\n}} > '{}' 2>&1", command, file));
   support::poll();
   if (const auto text = support::read_file(file); text.ok()) print("{}", *text);
   if (status == 0) return Status::Good;

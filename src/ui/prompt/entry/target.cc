@@ -83,7 +83,9 @@ bool Repl::is_name_of_program(std::string_view name) const {
   if (!functions_that_bind(session_->module(), name).empty()) return true;
   if (!debugger_->finished()) return false;
   const std::vector<debug::LocalInfo> locals = debugger_->locals(0);
-  return std::any_of(locals.begin(), locals.end(), [&](const debug::LocalInfo& l) { return l.name == name; });
+  if (std::any_of(locals.begin(), locals.end(), [&](const debug::LocalInfo& l) { return l.name == name; })) return true;
+  const std::vector<debug::SlotInfo> heap = debugger_->heap(0);
+  return std::any_of(heap.begin(), heap.end(), [&](const debug::SlotInfo& s) { return s.set && s.expression == name; });
 }
 
 // A name that an entry has just failed to bind, and a command: the user means the name, and the command may end the

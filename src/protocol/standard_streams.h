@@ -1,5 +1,5 @@
 // Text written to the process's standard output and error by others than the session (a shell, a library, a kernel of
-// a plug-in): in a notebook it belongs to the cell that is executed.
+// a plug-in): in a notebook it belongs to the cell that is executed, in an editor to the console of its debugger.
 #pragma once
 
 #include <functional>
@@ -8,7 +8,13 @@
 #include <string_view>
 #include <thread>
 
-namespace rldb::protocol::jupyter {
+namespace rldb::protocol {
+
+// A copy of the standard input for the messages of a protocol, which nobody else may read: from then on commands of a
+// shell have none.
+int take_standard_input();
+// The same for output: from then on others write to the standard error.
+int take_standard_output();
 
 class StandardStreams {
  public:
@@ -42,4 +48,4 @@ class StandardStreams {
   std::thread thread_;
 };
 
-}  // namespace rldb::protocol::jupyter
+}  // namespace rldb::protocol

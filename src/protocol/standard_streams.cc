@@ -1,4 +1,4 @@
-#include "protocol/jupyter/standard_streams.h"
+#include "protocol/standard_streams.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -6,7 +6,30 @@
 
 #include <cstdio>
 
-namespace rldb::protocol::jupyter {
+namespace rldb::protocol {
+
+namespace {
+
+// Without a free descriptor the stream stays the protocol's and everybody's.
+int take(int descriptor, int replacement) {
+  const int copy = ::fcntl(descriptor, F_DUPFD_CLOEXEC, 3);
+  if (copy < 0 || replacement < 0 || ::dup2(replacement, descriptor) < 0) return descriptor;
+  return copy;
+}
+
+}  // namespace
+
+int take_standard_input() {
+  const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  const int copy = take(STDIN_FILENO, nothing);
+  if (nothing > STDERR_FILENO) ::close(nothing);
+  return copy;
+}
+
+int take_standard_output() {
+  std::fflush(stdout);
+  return take(STDOUT_FILENO, STDERR_FILENO);
+}
 
 StandardStreams::StandardStreams(Seen seen) : seen_(std::move(seen)) {
   std::fflush(nullptr);  // what was written before belongs to nobody's cell
@@ -70,4 +93,4 @@ void StandardStreams::read_all() {
   }
 }
 
-}  // namespace rldb::protocol::jupyter
+}  // namespace rldb::protocol
