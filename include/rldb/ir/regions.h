@@ -30,8 +30,8 @@ struct Regions {
 enum class InnerBlocks : std::uint8_t { AsStated, AsAccessed };
 Regions infer_regions(Context& ctx, const BlockParts& block, InnerBlocks inner = InnerBlocks::AsStated);
 
-// The extent of a region as text has it: simplified until nothing changes, without what is known about the axes, so that
-// reading it again does not change it.
+// The extent of a region as text has it: simplified until nothing changes, without what is known about the axes, so
+// that reading it again does not change it.
 const Expr* simplified_extent(Context& ctx, const Expr* extent);
 
 }  // namespace rldb::ir

@@ -104,7 +104,7 @@ class SkimHook : public vm::Hook {
       case vm::TargetKind::Control:
         return builtin(m, call);
       case vm::TargetKind::Packed:
-        // What it writes elsewhere may not be copied.
+        // Memory that it writes elsewhere may not be copied.
         if (m.call_log() && !m.call_log()->changed_elsewhere(m.instructions()).empty()) return refuse();
         return whole(call.args);
       case vm::TargetKind::Unresolved:

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
-#include <iterator>
 
 #include "rldb/repro/sanitize.h"
 #include "rldb/session/typed_value.h"
@@ -377,18 +376,6 @@ void add_test_command(CLI::App& app, CommandLine& c) {
   add_run_options(app, c);
 }
 
-// Their output is text alone: a reader of JSON must not take it for data.
-bool has_data(Subcommand id) {
-  constexpr Subcommand kText[] = {Subcommand::Print, Subcommand::Diff, Subcommand::Disasm, Subcommand::Run,
-                                  Subcommand::Fuzz};
-  return std::find(std::begin(kText), std::end(kText), id) == std::end(kText);
-}
-
-CLI::Validator text_only() {
-  return {[](std::string& word) { return word == "json" ? std::string("this command has no data") : std::string(); },
-          ""};
-}
-
 }  // namespace
 
 void add_command_options(Subcommand id, CLI::App& app, CommandLine& c) {
@@ -446,7 +433,6 @@ void add_command_options(Subcommand id, CLI::App& app, CommandLine& c) {
       break;
   }
   add_common(app, c);
-  if (!has_data(id)) app.get_option("--format")->check(text_only())->description("text");
 }
 
 }  // namespace rldb::ui
