@@ -79,7 +79,8 @@ Verdict compare_case(const Case& c, const Side& after, const runtime::Tolerance&
   if (before.too_long() || after.too_long()) return {{}, before.too_long() ? before.error : after.error, nullptr};
   if (!before.result.ok && !after.result.ok) return {{}, "fails before and after: " + before.error};
   if (after.for_device) return {{}, after.error};
-  if (before.result.fault && session::dims_do_not_fit(before.result.fault->error)) return {{}, before.error};
+  for (const Side* side : {&before, &after})
+    if (side->result.fault && session::dims_do_not_fit(side->result.fault->error)) return {{}, side->error};
   if (c.is_kernel && !before.result.ok) return {{}, fmt::format("failed before ({}), now runs", before.error)};
   if (c.is_kernel && after.failed_by(runtime::ErrorKind::Unsupported)) return {{}, after.error};
   if (before.result.ok && after.result.ok)

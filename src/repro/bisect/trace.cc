@@ -193,7 +193,8 @@ bool TraceBisector::takes_too_long(const Tried& function, double elements) const
 
 void TraceBisector::note_tried(const Dims& dims, const ir::Function* f) {
   const Arguments& seen = at_.arguments;  // given ones have dims of their own
-  if (seen.function && has_symbolic_dims(seen.function))
+  const bool are_given = !what_.inputs.empty() || !what_.values.empty();
+  if (are_given && seen.function && has_symbolic_dims(seen.function))
     out_.tried.add_dims(dims_text(session_.options(), seen.function, seen.values));
   else if (f && has_symbolic_dims(f))
     out_.tried.add_dims(dims_text(session_.options(), f));

@@ -22,7 +22,7 @@ std::vector<std::string> names_before_equals(std::string_view line) {
   std::vector<std::string> names;
   while (!targets.empty()) {
     const std::size_t comma = targets.find(',');
-    const std::string_view name = trim(targets.substr(0, comma));
+    const std::string_view name = support::trim(targets.substr(0, comma));
     if (!is_one_name(name)) return {};
     names.emplace_back(name);
     targets.remove_prefix(comma == std::string_view::npos ? targets.size() : comma + 1);
@@ -38,7 +38,7 @@ void FailedNames::note(std::string_view entry, bool failed) {
   if (!failed || entry.starts_with(':')) return;
   while (!entry.empty()) {
     const std::size_t end = std::min(entry.find('\n'), entry.size());
-    const std::string_view line = trim(entry.substr(0, end));
+    const std::string_view line = support::trim(entry.substr(0, end));
     if (auto names = names_before_equals(line); !names.empty() && lines_.size() < kMostLines)
       lines_.push_back({support::one_line(line, kMostShown), std::move(names), entries_});
     entry.remove_prefix(std::min(end + 1, entry.size()));
