@@ -21,6 +21,7 @@ struct ArgumentDifference {
   const GivenTensor* a = nullptr;
   const GivenTensor* b = nullptr;
   TensorDifference difference;
+  bool both_write() const { return !a->after.is_null() && !b->after.is_null(); }
 };
 
 // Of tensors that both sides are given with one type. Nullopt: none differs, or the parameters do not correspond.

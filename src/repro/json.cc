@@ -87,7 +87,7 @@ json of(const Comparison& c) {
           {"why", c.why},
           {"result", c.result ? of(*c.result) : json()},
           {"first", c.first ? of(*c.first) : json()},
-          {"in_arguments", c.in_arguments},
+          {"in_arguments", c.arguments.has_value()},
           {"shadow", c.shadow ? of(*c.shadow) : json()},
           {"results_only", c.results_only},
           {"reaches_result", c.first.has_value() && c.result.has_value()},

@@ -1,8 +1,10 @@
 // Where the first difference of two programs is said to be, when the binding that computes it is innocent.
 #include "repro/loaded.h"
 #include "rldb/ir/printer.h"
+#include "rldb/passes/pass.h"
 #include "rldb/repro/compare.h"
 #include "rldb/repro/cut_pair.h"
+#include "rldb/repro/oracle.h"
 #include "rldb/repro/validate.h"
 
 using namespace rldb;
@@ -513,7 +515,8 @@ std::string copied() {
 TEST_CASE("arguments: one side alone overwrites its caller's tensor") {
   Two writes(copied(), kInPlace);
   CHECK_FALSE(writes.c.result);
-  CHECK(writes.c.in_arguments);
+  REQUIRE(writes.c.arguments);
+  CHECK_FALSE(writes.c.arguments->both_write);
   CHECK(writes.c.first->text.find("call_tir_inplace(cls.up, (x,)") != std::string::npos);
   CHECK(writes.c.why.starts_with("it overwrites its argument `x`, which the first side does not: [0]: "));
   Two keeps(kInPlace, copied());
@@ -523,7 +526,8 @@ TEST_CASE("arguments: one side alone overwrites its caller's tensor") {
                                      R"(z = R.subtract(y, R.const(1, "float32"))
         return z)");
   Two differently(kInPlace, other);
-  CHECK(differently.c.in_arguments);
+  REQUIRE(differently.c.arguments);
+  CHECK(differently.c.arguments->both_write);
   CHECK(differently.c.why.starts_with("it writes other values to its argument `x` than the first side: [0]: "));
 }
 
@@ -534,4 +538,63 @@ TEST_CASE("arguments: a pass that overwrites its caller's tensor is found by val
   const auto wrong = repro::validate_versions(loaded.session(), before, after, "NoSuchPass");
   CHECK(wrong.difference.find("it overwrites its argument `x`") != std::string::npos);
   CHECK(repro::validate_versions(loaded.session(), after, after, "NoSuchPass").difference.empty());
+}
+
+TEST_CASE(
+    "arguments: a version that overwrites its caller's tensor has a symptom; where only precision changes, it has "
+    "none") {
+  Loaded loaded;
+  const ir::Module* before = loaded.load(copied());
+  const ir::Module* after = loaded.load(kInPlace);
+  repro::Question q;
+  q.kind = repro::OracleKind::Values;
+  repro::Oracle oracle(loaded.session(), q);
+  REQUIRE(oracle.start(before));
+  CHECK_FALSE(oracle.look(before));
+  const auto symptom = oracle.look(after);
+  REQUIRE(symptom);
+  CHECK(symptom->text.starts_with("it overwrites its argument `x`"));
+  const auto lowered = passes::parse_pipeline("ToMixedPrecision");
+  REQUIRE(lowered.ok());
+  CHECK_FALSE(oracle.accept_as_meant(lowered->front()));
+}
+
+TEST_CASE("arguments: a pass that lowers precision changes what is written, and that is not judged") {
+  Loaded loaded(kBegin + R"(    @T.prim_func(private=True)
+    def store(c: T.Buffer((8, 16), "float32"), y: T.Buffer((8, 16), "float32")):
+        for i, j in T.grid(8, 16):
+            c[i, j] = c[i, j] + y[i, j]
+
+    @R.function(pure=False)
+    def main(x: R.Tensor((8, 32), "float32"), w: R.Tensor((32, 16), "float32"), cache: R.Tensor((8, 16), "float32")):
+        cls = Module
+        with R.dataflow():
+            y = R.matmul(x, w)
+            R.output(y)
+        c = R.call_tir_inplace(cls.store, (cache, y), inplace_indices=[0], out_sinfo=R.Tensor((8, 16), "float32"))
+        return x
+)");
+  const ir::Module* before = loaded.module();
+  source::Diagnostics told;
+  passes::PassEnv env{loaded.session().context(), told};
+  const auto pipeline = passes::parse_pipeline("ToMixedPrecision");
+  const auto after = passes::run_pipeline(env, before, *pipeline);
+  REQUIRE(after.ok());
+  CHECK(repro::validate_versions(loaded.session(), before, *after, "ToMixedPrecision").difference.empty());
+  CHECK_FALSE(repro::validate_versions(loaded.session(), before, *after, "FoldConstant").difference.empty());
+  repro::Program a{.module = before, .function = "main"}, b{.module = *after, .function = "main"};
+  source::Diagnostics found;
+  loaded.session().set_program(before);
+  auto inputs = repro::compared_inputs(loaded.session(), "main", {}, found);
+  REQUIRE(inputs);
+  inputs->passes = "ToMixedPrecision";
+  const auto c = repro::compare(loaded.session(), a, b, *inputs, {});
+  CHECK(c.verdict == repro::Comparison::Verdict::CannotTell);
+  CHECK(c.why.find("it writes other values to its argument `cache`") != std::string::npos);
+  inputs->passes = "FoldConstant";
+  CHECK(repro::compare(loaded.session(), a, b, *inputs, {}).verdict == repro::Comparison::Verdict::Differs);
+  repro::Question q;
+  q.kind = repro::OracleKind::Values;
+  q.passes = "ToMixedPrecision";
+  CHECK_FALSE(repro::Oracle(loaded.session(), q).ask(before));
 }

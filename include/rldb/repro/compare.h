@@ -81,11 +81,17 @@ struct Shadow {
 };
 std::string to_string(const Shadow& s);
 
+// The sides leave one of the caller's tensors with other contents.
+struct WrittenApart {
+  std::string text;
+  bool both_write = false;
+};
+
 struct Comparison {
   enum class Verdict { Equal, Differs, CannotTell } verdict = Verdict::CannotTell;
   std::string why;                         // why it is not known
   std::optional<TensorDifference> result;  // of the results
-  bool in_arguments = false;  // the results agree, but the sides leave the caller's tensors with other contents
+  std::optional<WrittenApart> arguments;
   std::optional<FirstDifference> first;  // may be there although the results agree
   std::optional<Shadow> shadow;          // when requested, and the results differ
   bool as_meant = false;  // equal only as far as the passes, which change values by their nature, let them be

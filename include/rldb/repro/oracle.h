@@ -166,19 +166,23 @@ class Oracle : public VersionOracle {
   bool start_with_dims(const ir::Module* module);
   std::optional<std::vector<session::Argument>> given_values(const ir::Module* module) const;
   void note_tried(const ir::Module* module, const std::vector<session::Argument>& arguments);
+  void note_written(const ir::Module* module);
   runtime::Value find_finite(const ir::Module* module, const std::vector<bool>& generated, runtime::Value result);
   bool start_memory(const ir::Module* module);
   std::optional<Symptom> look_at_memory(const ir::Module* version);
   bool start_time(const ir::Module* module);
   std::optional<Symptom> look_at_time(const ir::Module* version);
   std::optional<Symptom> look_at_values(const ir::Module* version);
+  std::optional<Symptom> symptom_of_arguments() const;
   std::optional<Symptom> run_command(const ir::Module* version);
   std::optional<Symptom> ask_partner(const ir::Module* version);
   bool accesses_out_of_bounds(const ir::Module* module);
 
   const ir::Module* first_ = nullptr;  // whose arguments they are
   std::vector<bool> generated_;
-  std::vector<runtime::Value> last_;  // of the version seen last, if it ran
+  std::vector<runtime::Value> last_;                 // of the version seen last, if it ran
+  std::vector<GivenTensor> written_, last_written_;  // the arguments after the reference, and after that version
+  bool only_written_ = false;                        // its result is that of the reference
   const ir::Module* last_version_ = nullptr;
   const ir::Module* reference_version_ = nullptr;  // whose result the reference is
   std::size_t most_ = 0;                           // bytes that may be held, or microseconds that a run may take

@@ -9,7 +9,6 @@
 #include <set>
 #include <utility>
 
-#include "repro/argument_writes.h"
 #include "repro/bisect/learn.h"
 #include "repro/bisect/meant.h"
 #include "repro/bisect/numbers.h"
@@ -579,6 +578,17 @@ void Follower::note_rounding(std::size_t stage, const Outcome& reference, const 
 }
 
 bool Follower::differs(const Outcome& reference, const Outcome& o) const {
+  return results_differ(reference, o) || arguments_apart(reference, o);
+}
+
+std::optional<ArgumentDifference> Follower::arguments_apart(const Outcome& reference, const Outcome& o) const {
+  if (kind_ == Inputs::Large) return std::nullopt;
+  auto d = difference_of_arguments(reference.arguments, o.arguments, tolerances_);
+  if (d && !are_given(tolerances_) && is_rounding(d->a->before, d->difference)) return std::nullopt;
+  return d;
+}
+
+bool Follower::results_differ(const Outcome& reference, const Outcome& o) const {
   if (!o.ran) return true;
   std::vector<Value> a, b;
   flatten(reference.result, a);
@@ -594,15 +604,18 @@ bool Follower::differs(const Outcome& reference, const Outcome& o) const {
     }
     if (d && (given || !is_rounding(a[i], *d))) return true;
   }
-  if (kind_ == Inputs::Large) return false;
-  const auto d = difference_of_arguments(reference.arguments, o.arguments, tolerances_);
-  return d && (given || !is_rounding(d->a->before, d->difference));
+  return false;
 }
 
 // `next.program`: the stage before, as it was run for this one.
 bool Follower::is_meant(const Stage& stage, const Point& next, const Outcome& o) {
   const Meant meant = meant_by(stage.pass);
   if (!o.ran || meant == Meant::Exact || are_given(tolerances_)) return false;
+  // Which of them writes to its arguments is no matter of precision; what is written is not judged.
+  const auto apart = arguments_apart(next.reference, o);
+  if (apart && !apart->both_write()) return false;
+  if (apart) out_.in_doubt.insert(fmt::format("whether {} is right: {}", stage.file, to_string(*apart)));
+  if (apart && !results_differ(next.reference, o)) return true;
   if (meant == Meant::Coarse && kind_ != Inputs::Usual) return true;  // the narrower format cannot hold such numbers
   Changed changed{next.program.module,
                   stage.module,

@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "repro/argument_writes.h"
 #include "repro/bisect/constants.h"
 #include "repro/bisect/number_kinds.h"
 #include "repro/bisect/signature.h"
@@ -134,6 +135,8 @@ class Follower {
   bool take_if_it_runs(const std::vector<bool>& which, Outcome& outcome, Program& program,
                        const std::vector<runtime::Value>& generated);
   bool differs(const Outcome& reference, const Outcome& o) const;
+  bool results_differ(const Outcome& reference, const Outcome& o) const;
+  std::optional<ArgumentDifference> arguments_apart(const Outcome& reference, const Outcome& o) const;
   bool is_meant(const Stage& stage, const Point& next, const Outcome& o);
   std::optional<std::string> cannot_be_expected() const;
   bool is_as_expected(std::size_t stage, const Outcome& o);

@@ -472,11 +472,12 @@ Comparison compare(ir::Context& ctx, const Trace& a, const Trace& b, const Toler
   c.tensors_b = b.events.size();
   std::size_t leaf = 0;
   c.result = difference_of_results(a, b, tolerances, leaf, c.why);
-  const auto in_arguments = c.result ? std::nullopt : difference_of_arguments(a.arguments, b.arguments, tolerances);
-  if (in_arguments) {
+  const auto in_arguments = difference_of_arguments(a.arguments, b.arguments, tolerances);
+  if (in_arguments) c.arguments = {to_string(*in_arguments), in_arguments->both_write()};
+  if (in_arguments && c.result) c.notes.push_back(c.arguments->text);
+  if (in_arguments && !c.result) {
     c.verdict = Comparison::Verdict::Differs;
-    c.in_arguments = true;
-    c.why = to_string(*in_arguments);
+    c.why = c.arguments->text;
     c.first = place_of_write(a, b, *in_arguments);
     return c;
   }
@@ -651,8 +652,13 @@ Comparison compare_on_first_inputs(session::Session& session, Program a, Program
   const auto on_these = [&](const std::vector<session::Argument>& arguments) {
     give(arguments);
     Comparison c = compare(session, a, b, tolerances, shadow);
-    if (c.verdict != Comparison::Verdict::Differs || !c.result || meant == Meant::Exact || are_given(tolerances))
-      return c;
+    if (c.verdict != Comparison::Verdict::Differs || meant == Meant::Exact || are_given(tolerances)) return c;
+    if (!c.result && c.arguments && c.arguments->both_write) {
+      c.verdict = Comparison::Verdict::CannotTell;
+      c.why = "the passes change values by their nature, and may have changed these: " + c.arguments->text;
+      c.first.reset();
+    }
+    if (!c.result) return c;
     // Other values are not other shapes, and no NaN.
     const TensorDifference& d = *c.result;
     if (meant == Meant::Any && d.kind.empty() && d.not_finite == 0) {
@@ -671,6 +677,7 @@ Comparison compare_on_first_inputs(session::Session& session, Program a, Program
       if (!as_meant.why.empty()) c.notes.push_back(as_meant.why);
       return c;
     }
+    if (c.arguments && !c.arguments->both_write) return c;  // who writes is no matter of precision
     c.as_meant = as_meant.verdict == AsMeant::Verdict::Yes;
     c.verdict = c.as_meant ? Comparison::Verdict::Equal : Comparison::Verdict::CannotTell;
     c.why = as_meant.why;

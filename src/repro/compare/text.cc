@@ -121,7 +121,7 @@ std::string to_string(const Comparison& c, std::string_view a, std::string_view 
     if (!c.overflow.empty()) text += c.overflow + "\n";
     if (c.shadow) text += to_string(*c.shadow) + "\n";
     if (c.results_only) text += "the Relay VM does not report variables: results alone were compared\n";
-    if (c.first) text += c.result || c.in_arguments || c.nan.elements > 0 ? "first difference: " : "it ends at ";
+    if (c.first) text += c.result || c.arguments || c.nan.elements > 0 ? "first difference: " : "it ends at ";
   }
   if (c.first) {
     const FirstDifference& d = *c.first;

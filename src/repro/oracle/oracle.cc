@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "repro/argument_writes.h"
 #include "repro/bisect/meant.h"
 #include "repro/bisect/numbers.h"
 #include "repro/bisect/signature.h"
@@ -164,8 +165,10 @@ bool Oracle::start_with_dims(const ir::Module* module) {
     return true;
   }
   eval::Watcher nobody;
-  const session::RunResult run = session_.run_watched(module, question_.function, copies(arguments_), nobody, found);
+  const std::vector<Value> args = copies(arguments_);
+  const session::RunResult run = session_.run_watched(module, question_.function, args, nobody, found);
   support::poll_cause();
+  written_ = given_tensors(module, question_.function, arguments_, args, 0);
   if (!run.ok) {
     why_ = first_error(found);
     return false;
@@ -199,6 +202,15 @@ void Oracle::note_tried(const ir::Module* module, const std::vector<session::Arg
   tried_.add_seed(session_.options().seed);
 }
 
+// By another run, on the present arguments.
+void Oracle::note_written(const ir::Module* module) {
+  eval::Watcher nobody;
+  source::Diagnostics ignored;
+  const std::vector<Value> args = copies(arguments_);
+  (void)session_.run_watched(module, question_.function, args, nobody, ignored);
+  written_ = given_tensors(module, question_.function, arguments_, args, 0);
+}
+
 // Where results are NaN, numbers for which they are not. The result on these.
 Value Oracle::find_finite(const ir::Module* module, const std::vector<bool>& generated, Value result) {
   blind_.clear();
@@ -207,8 +219,10 @@ Value Oracle::find_finite(const ir::Module* module, const std::vector<bool>& gen
     return run_for_finite(session_, module, question_.function, args);
   };
   if (auto run = again(arguments_)) {
-    tried_.add_numbers(prefer_finite(arguments_, generated, *run, again));
+    const std::string numbers = prefer_finite(arguments_, generated, *run, again);
+    tried_.add_numbers(numbers);
     result = run->result;
+    if (!numbers.empty()) note_written(module);
   }
   if (const NanOnBoth nan = nan_on_both(result, result); nan.whole_leaf)
     blind_ = fmt::format("its result is NaN ({} of {} elements)", nan.elements, nan.total);
@@ -296,7 +310,7 @@ std::optional<Symptom> Oracle::look_at_values(const ir::Module* version) {
   eval::Watcher nobody;
   source::Diagnostics found;
   last_.clear();
-  const std::vector<Value> args = copies(arguments_of(version));
+  const std::vector<Value> given = arguments_of(version), args = copies(given);
   const session::RunResult run = session_.run_watched(version, question_.function, args, nobody, found);
   support::poll_cause();
   if (!run.ok) {
@@ -314,7 +328,16 @@ std::optional<Symptom> Oracle::look_at_values(const ir::Module* version) {
   flatten(run.value, leaves);
   last_ = leaves;
   last_version_ = version;
-  return symptom_of_leaves(leaves, reference_, question_);
+  last_written_ = given_tensors(version, question_.function, given, args, 0);
+  auto symptom = symptom_of_leaves(leaves, reference_, question_);
+  only_written_ = !symptom;
+  return symptom ? symptom : symptom_of_arguments();
+}
+
+std::optional<Symptom> Oracle::symptom_of_arguments() const {
+  if (question_.kind == OracleKind::Nan) return std::nullopt;
+  const auto d = difference_of_arguments(written_, last_written_, question_.tolerances);
+  return d ? std::optional(Symptom{SymptomKind::Values, {}, "arguments", to_string(*d)}) : std::nullopt;
 }
 
 bool Oracle::changes_values(const pipeline::Invocation& pass) const { return meant_by(pass.name()) != Meant::Exact; }
@@ -322,6 +345,17 @@ bool Oracle::changes_values(const pipeline::Invocation& pass) const { return mea
 bool Oracle::accept_as_meant(const pipeline::Invocation& pass) {
   if (!changes_values(pass) || last_.empty() || !question_.expected.empty()) return false;
   if (are_given(question_.tolerances)) return false;
+  // Which version writes to its arguments is no matter of precision; what it writes is not judged.
+  const auto apart = difference_of_arguments(written_, last_written_, question_.tolerances);
+  if (apart && !apart->both_write()) return false;
+  const auto accept = [&](std::string unseen) {
+    unseen_ = std::move(unseen);
+    reference_ = last_;
+    reference_version_ = last_version_;
+    written_ = last_written_;
+    return true;
+  };
+  if (apart && only_written_) return accept(to_string(*apart));
   const Borrow borrow(session_);
   session_.options().eval_statements = kStatements;
   const Changed changed{reference_version_,          last_version_,
@@ -329,10 +363,7 @@ bool Oracle::accept_as_meant(const pipeline::Invocation& pass) {
                         Value::of_tuple(reference_), Value::of_tuple(last_)};
   const AsMeant as_meant = is_as_meant(session_, pass.name(), changed);
   if (as_meant.verdict == AsMeant::Verdict::No) return false;
-  unseen_ = as_meant.why;
-  reference_ = last_;
-  reference_version_ = last_version_;
-  return true;
+  return accept(as_meant.why);
 }
 
 std::vector<Value> Oracle::arguments_of(const ir::Module* version) {
