@@ -1,8 +1,6 @@
 // The options of each batch command.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <charconv>
 #include <cstdint>
 
 #include "rldb/repro/sanitize.h"
@@ -341,21 +339,14 @@ void add_lsp_command(CLI::App& app, CommandLine& /*c*/) {
       "--stdio", [] {}, "standard input and output, as some clients say; there is nothing else");
 }
 
-CLI::Validator port_number() {
-  return {[](std::string& text) {
-            std::uint16_t port = 0;
-            const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
-            const bool good = error == std::errc() && end == text.data() + text.size();
-            return good ? std::string() : fmt::format("`{}` is not a number from 0 to 65535", text);
-          },
-          ""};
-}
+// Of TCP.
+constexpr std::uint64_t kLastPort = 65535;
 
 void add_dap_command(CLI::App& app, CommandLine& c) {
   app.add_option_function<std::uint16_t>(
          "--port", [&c](const std::uint16_t& port) { c.dap.port = port; },
          "serve on this loopback port instead of the standard streams; 0: a free one")
-      ->check(port_number())
+      ->check(whole_number(kLastPort))
       ->type_name("N");
   add_run_options(app, c);
 }

@@ -92,12 +92,13 @@ static CLI::Validator tolerance() {
           ""};
 }
 
-CLI::Validator whole_number() {
-  return {[](std::string& text) {
+CLI::Validator whole_number(std::uint64_t most) {
+  return {[most](std::string& text) {
             std::uint64_t value = 0;
             const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-            const bool good = error == std::errc() && end == text.data() + text.size();
-            return good ? std::string() : fmt::format("`{}` is not a whole number from 0 on", text);
+            if (error == std::errc() && end == text.data() + text.size() && value <= most) return std::string();
+            const bool open = most == std::numeric_limits<std::uint64_t>::max();
+            return fmt::format("`{}` is not a whole number from 0 {}", text, open ? "on" : fmt::format("to {}", most));
           },
           ""};
 }

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
+#include <limits>
 #include <map>
 #include <string>
 #include <vector>
@@ -20,9 +22,10 @@ void add_check_bounds(CLI::App& app, CommandLine& c);
 void add_run_options(CLI::App& app, CommandLine& c);
 // Of ONNX models.
 void add_model_options(CLI::App& app, CommandLine& c);
-// Durations, as far as a clock goes; counts.
+// Durations, as far as a clock goes.
 CLI::Validator seconds();
-CLI::Validator whole_number();
+// From 0 on, or at most so large.
+CLI::Validator whole_number(std::uint64_t most = std::numeric_limits<std::uint64_t>::max());
 // Refuses the names of models, as which modules are not written.
 CLI::Validator name_of_text();
 // Values of another framework, for an ONNX model.
