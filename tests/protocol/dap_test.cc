@@ -424,6 +424,19 @@ TEST_CASE("lines that are set after the file was written are those of the text t
   CHECK(set(19)["verified"] == true);
 }
 
+TEST_CASE("a breakpoint at a return keeps the line that was asked for") {
+  const TestFolder folder;
+  const std::string text(kModule), file = folder.write("module.py", text);
+  const auto line = std::count(text.begin(), text.begin() + std::ptrdiff_t(text.rfind("return ")), '\n') + 1;
+  TestClient client;
+  client.body("initialize");
+  client.body("launch", launch_of(file));
+  const Json set = client.body("setBreakpoints",
+                               {{"source", {{"path", file}}}, {"breakpoints", Json::array({Json{{"line", line}}})}});
+  CHECK(set["breakpoints"][0]["verified"] == true);
+  CHECK(set["breakpoints"][0]["line"] == line);
+}
+
 TEST_CASE("a shell command's output is the console's") {
   const TestFolder folder;
   const std::string file = folder.write("module.py", kModule);

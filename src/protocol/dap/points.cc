@@ -440,7 +440,9 @@ void Points::put_line(Json& out, const Point& p) const {
   if (!buffer) return;
   out["source"] = p.source && p.source->kind == SourceKind::File ? Json{{"path", p.source->name}}
                                                                  : sources_.source_of_buffer(*buffer);
-  out["line"] = buffer->line_column(at.span.begin).line - 1 + line_base_;
+  // The return of a function belongs to its last binding, above the line that was asked for.
+  const std::uint32_t line = buffer->line_column(at.span.begin).line;
+  out["line"] = (p.group == PointGroup::Source ? std::max(line, std::uint32_t(p.line)) : line) - 1 + line_base_;
 }
 
 Json Points::shown(const Point& p) const {
