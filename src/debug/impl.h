@@ -276,4 +276,7 @@ bool names_file(std::string_view said, std::string_view file);
 // Users number frames from the innermost, the machine from the outermost. False: no such frame.
 bool frame_index(const vm::Machine& m, int frame, std::size_t& index);
 
+// Behind what the report notes already.
+void add_note(StopReport& r, std::string_view note);
+
 }  // namespace rldb::debug

@@ -184,7 +184,7 @@ StopReport Debugger::Impl::report_in_kernel(std::vector<int> hits, std::string n
     if (const auto it = breakpoints.find(n); it != breakpoints.end() && it->second.temporary) breakpoints.erase(it);
   StopReport r = report(hits.empty() ? StopKind::Step : StopKind::Breakpoint);
   r.breakpoints = std::move(hits);
-  r.note = std::move(note);
+  add_note(r, note);
   return last = r;
 }
 

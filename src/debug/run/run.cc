@@ -12,10 +12,12 @@
 #include "rldb/ir/intrinsic.h"
 #include "rldb/ir/intrinsic/host.h"
 #include "rldb/ir/walk.h"
+#include "rldb/runtime/shared_memory.h"
 #include "rldb/runtime/workers.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/check.h"
 #include "rldb/vm/instruction_set.h"
+#include "rldb/vm/value_path.h"
 
 namespace rldb::debug {
 
@@ -184,6 +186,15 @@ std::optional<Outcome> Run::change(bool moves, std::function<std::optional<Outco
 
 // ---- backwards ----
 
+// Some memory that the machine reaches.
+static bool foreign_code_keeps(const vm::Machine& m) {
+  bool keeps = false;
+  if (!runtime::any_pinned()) return keeps;
+  vm::each_memory(
+      m, [&](const vm::ValuePath&, const Value& holder) { keeps = keeps || vm::memory_of(holder)->is_exposed(); });
+  return keeps;
+}
+
 Run::Seek Run::go_to(std::uint64_t target, Outcome* ended) { return seek(target, ended, false); }
 
 Run::Seek Run::go_back(std::uint64_t target) { return seek(target, nullptr, true); }
@@ -199,6 +210,7 @@ Run::Seek Run::seek(std::uint64_t target, Outcome* ended, bool from_checkpoint) 
     auto copy = point->snapshot();
     if (!copy.ok()) return Seek::NoHistory;
     muted.emplace(*this);
+    if (!kept_until_ && foreign_code_keeps(machine_)) kept_until_ = time();
     present = std::move(machine_);
     machine_ = std::move(copy).value();
     timeline_.restored();

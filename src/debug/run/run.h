@@ -125,6 +125,11 @@ class Run {
   void set_skim_from(std::size_t bytes) { skim_from_ = bytes; }
 
   // ---- kernels ----
+  // It went back while foreign code kept memory of its first execution, and has run on past the end of that: the time
+  // from which on writes of that code may be missing. Nullopt: none are.
+  std::optional<std::uint64_t> apart_since() const {
+    return kept_until_ && time() > *kept_until_ ? kept_until_ : std::nullopt;
+  }
   bool in_kernel() const { return kernel_ != nullptr; }
   KernelStepper* kernel() const { return kernel_.get(); }
   KernelCode& kernel_code() { return kernel_code_; }
@@ -204,7 +209,8 @@ class Run {
   KernelCode kernel_code_{session_};
   std::unique_ptr<KernelStepper> kernel_;
   std::optional<vm::Fault> kernel_fault_;
-  bool over_ = false;  // a machine without frames has run
+  std::optional<std::uint64_t> kept_until_;  // how far the execution came whose memory foreign code keeps
+  bool over_ = false;                        // a machine without frames has run
   mutable int muted_ = 0;
   std::size_t skim_from_ = std::size_t(1) << 20;
   bool can_go_back_ = true;  // false: there was no memory to save untouched_args_

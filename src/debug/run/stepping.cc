@@ -32,11 +32,20 @@ Value value_to_return(const vm::Machine& m) {
 
 // ---- reports ----
 
+void add_note(StopReport& r, std::string_view note) {
+  if (!note.empty()) r.note = fmt::format("{}{}{}", r.note, r.note.empty() ? "" : "; ", note);
+}
+
 StopReport Debugger::Impl::report(StopKind kind) {
   StopReport r;
   r.kind = kind;
   if (run) {
     r.time = run->time();
+    if (const auto since = run->apart_since())
+      r.note = fmt::format(
+          "the run went back, and a plugin keeps memory of what it was before: what it writes there from time {} on "
+          "may be missing",
+          *since);
     r.where = run->code().position(run->pc(), part);
     if (run->in_kernel()) {
       r.in_kernel = true;
@@ -142,7 +151,7 @@ std::optional<StopReport> Debugger::Impl::breakpoint_here(int from) {
   part = hit.part;
   StopReport r = report(StopKind::Breakpoint);
   r.breakpoints = std::move(hit.numbers);
-  r.note = std::move(note);
+  add_note(r, note);
   return last = r;
 }
 
@@ -244,8 +253,9 @@ StopReport Debugger::Impl::step_once() {
   const int from = binding_here();
   const std::size_t depth = run->depth();
   StopReport r = forward(run->code().starts(), [] { return true; });
-  if (r.kind == StopKind::Step && run->depth() == depth) last.note = r.note = passed_over(from, binding_here());
-  return r;
+  if (r.kind != StopKind::Step || run->depth() != depth) return r;
+  add_note(r, passed_over(from, binding_here()));
+  return last = r;
 }
 
 StopReport Debugger::Impl::next_once() {
@@ -253,8 +263,9 @@ StopReport Debugger::Impl::next_once() {
   const int from = binding_here();
   const std::size_t depth = run->depth();
   StopReport r = next_start();
-  if (r.kind == StopKind::Step && run->depth() == depth) last.note = r.note = passed_over(from, binding_here());
-  return r;
+  if (r.kind != StopKind::Step || run->depth() != depth) return r;
+  add_note(r, passed_over(from, binding_here()));
+  return last = r;
 }
 
 StopReport Debugger::Impl::next_start() {
