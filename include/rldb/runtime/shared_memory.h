@@ -37,6 +37,7 @@ class Pinned {
   ~Pinned();
   Pinned(const Pinned&) = delete;
   Pinned& operator=(const Pinned&) = delete;
+  std::size_t times(const Storage& s) const;  // how often it is among them
 
  private:
   std::vector<Ref<Storage>> storages_;
@@ -57,6 +58,8 @@ class ForHistory {
 
 // Whether somebody has the address of its memory, so that a device may not keep its bytes.
 bool is_pinned(const Storage& s);
+// Whether somebody else than these has it.
+bool is_pinned_besides(const Storage& s, const Pinned* these);
 // False: nobody has that of any memory.
 bool any_pinned();
 

@@ -99,6 +99,7 @@ class KernelStepper {
   // The last arrival before a moment; none: in the whole call. Leaves the tensors undefined: go to a moment.
   std::optional<std::uint64_t> last_arrival(const KernelSearch& search, std::optional<std::uint64_t> before,
                                             std::vector<Arrivals>& groups);
+  const runtime::Pinned& pinned() const { return pinned_; }
 
  private:
   KernelStepper(KernelCode& code, std::string name, const ir::PrimFunc* f, std::vector<runtime::Value> args)

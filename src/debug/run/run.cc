@@ -186,12 +186,13 @@ std::optional<Outcome> Run::change(bool moves, std::function<std::optional<Outco
 
 // ---- backwards ----
 
-// Some memory that the machine reaches.
-static bool foreign_code_keeps(const vm::Machine& m) {
+// Some memory that the machine reaches. `stepped`: what a kernel that is stepped has pinned, which is no foreign code.
+static bool foreign_code_keeps(const vm::Machine& m, const runtime::Pinned* stepped) {
   bool keeps = false;
   if (!runtime::any_pinned()) return keeps;
-  vm::each_memory(
-      m, [&](const vm::ValuePath&, const Value& holder) { keeps = keeps || vm::memory_of(holder)->is_exposed(); });
+  vm::each_memory(m, [&](const vm::ValuePath&, const Value& holder) {
+    keeps = keeps || runtime::is_pinned_besides(*vm::memory_of(holder), stepped);
+  });
   return keeps;
 }
 
@@ -210,7 +211,7 @@ Run::Seek Run::seek(std::uint64_t target, Outcome* ended, bool from_checkpoint) 
     auto copy = point->snapshot();
     if (!copy.ok()) return Seek::NoHistory;
     muted.emplace(*this);
-    if (!kept_until_ && foreign_code_keeps(machine_)) kept_until_ = time();
+    if (!kept_until_ && foreign_code_keeps(machine_, kernel_ ? &kernel_->pinned() : nullptr)) kept_until_ = time();
     present = std::move(machine_);
     machine_ = std::move(copy).value();
     timeline_.restored();

@@ -68,6 +68,12 @@ bool is_pinned(const Storage& s) {
   return s.is_exposed() || p.all.contains(&s);
 }
 
+bool is_pinned_besides(const Storage& s, const Pinned* these) {
+  PinnedStorages& p = pinned();
+  const std::scoped_lock lock(p.mutex);
+  return s.is_exposed() || p.all.count(&s) > (these ? these->times(s) : 0);
+}
+
 bool any_pinned() {
   PinnedStorages& p = pinned();
   const std::scoped_lock lock(p.mutex);
@@ -90,6 +96,11 @@ Pinned::Pinned(std::span<const Value> values) {
     (void)s->data();  // from the device
     pinned().all.insert(s.get());
   }
+}
+
+std::size_t Pinned::times(const Storage& s) const {
+  return std::size_t(
+      std::count_if(storages_.begin(), storages_.end(), [&](const auto& own) { return own.get() == &s; }));
 }
 
 Pinned::~Pinned() {
