@@ -15,11 +15,6 @@ using runtime::ValueKind;
 
 namespace {
 
-std::string parameter_name(const ir::Function* f, std::size_t position) {
-  if (f && position < f->params.size()) return std::string(f->params[position]->name);
-  return fmt::format("#{}", position + 1);
-}
-
 // Passes keep the names of parameters, or their number.
 const GivenTensor* counterpart(const std::vector<GivenTensor>& a, std::size_t i, const std::vector<GivenTensor>& b) {
   const auto same = [&](const GivenTensor& g) { return g.parameter == a[i].parameter && g.field == a[i].field; };
@@ -35,7 +30,14 @@ const Value& contents(const GivenTensor& g) { return g.after.is_null() ? g.befor
 std::vector<GivenTensor> given_tensors(const ir::Module* module, std::string_view function,
                                        const std::vector<Value>& given, const std::vector<Value>& used,
                                        std::size_t outputs) {
-  const auto* f = module ? ir::as<ir::Function>(module->find(function)) : nullptr;
+  std::vector<std::string> parameters;
+  if (const auto* f = module ? ir::as<ir::Function>(module->find(function)) : nullptr)
+    for (const ir::Var* p : f->params) parameters.emplace_back(p->name);
+  return given_tensors(parameters, given, used, outputs);
+}
+
+std::vector<GivenTensor> given_tensors(std::span<const std::string> parameters, const std::vector<Value>& given,
+                                       const std::vector<Value>& used, std::size_t outputs) {
   std::vector<GivenTensor> out;
   for (std::size_t i = 0; i + outputs < given.size() && i < used.size(); ++i) {
     std::vector<Value> before, after;
@@ -43,7 +45,7 @@ std::vector<GivenTensor> given_tensors(const ir::Module* module, std::string_vie
     flatten(used[i], after);
     for (std::size_t k = 0; k < before.size() && k < after.size(); ++k) {
       if (!before[k].is(ValueKind::Tensor) || !after[k].is(ValueKind::Tensor)) continue;
-      GivenTensor g{parameter_name(f, i), k, before[k], {}};
+      GivenTensor g{i < parameters.size() ? parameters[i] : fmt::format("#{}", i + 1), k, before[k], {}};
       if (!same_bits(before[k].as_tensor(), after[k].as_tensor())) g.after = after[k];
       out.push_back(std::move(g));
     }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -10,8 +11,12 @@
 
 namespace rldb::repro {
 
-// The tensors in the arguments of a call that has ended. `given`: their contents before it; `used`: the copies with
-// which it was made. The last `outputs` are for results.
+// The tensors in the arguments of a call that has ended. `parameters`: the names of the function's; `given`: the
+// contents before the call; `used`: the copies with which it was made. The last `outputs` are for results.
+std::vector<GivenTensor> given_tensors(std::span<const std::string> parameters,
+                                       const std::vector<runtime::Value>& given,
+                                       const std::vector<runtime::Value>& used, std::size_t outputs);
+// Of a function of a module.
 std::vector<GivenTensor> given_tensors(const ir::Module* module, std::string_view function,
                                        const std::vector<runtime::Value>& given,
                                        const std::vector<runtime::Value>& used, std::size_t outputs);

@@ -5,6 +5,7 @@
 
 #include <cstring>
 
+#include "repro/argument_writes.h"
 #include "repro/borrow.h"
 #include "repro/values.h"
 #include "rldb/bytecode/builtin/control.h"
@@ -106,14 +107,15 @@ Trace run_recorded(session::Session& session, const session::Build& build, const
   const bytecode::Executable& exe = *build.executable;
   Recorder recorder(memory_for_copies());
   const bytecode::FunctionIndex index = exe.find_function(program.function);
-  recorder.enter_named(program.function,
-                       index < 0 ? std::span<const std::string>() : exe.functions[std::size_t(index)].param_names,
-                       args);
+  const std::span<const std::string> parameters =
+      index < 0 ? std::span<const std::string>() : exe.functions[std::size_t(index)].param_names;
+  recorder.enter_named(program.function, parameters, args);
   MachineRecorder hook(build, recorder, others);
   vm::Outcome outcome = machine->run(hook);
   support::poll_cause();
   if (outcome.finished()) recorder.leave(outcome.value);
   Trace trace = recorder.take();
+  trace.arguments = given_tensors(parameters, program.args, args, program.outputs);
   if (outcome.faulted()) {
     trace.error = outcome.fault->error.message;
     trace.error_kind = outcome.fault->error.kind;
